@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <net/sock.h>
+#include "helpers_sock.h"
+
+void smc_rs_spin_lock_bh(spinlock_t *l)
+{
+	spin_lock_bh(l);
+}
+
+void smc_rs_spin_unlock_bh(spinlock_t *l)
+{
+	spin_unlock_bh(l);
+}
+
+int smc_rs_spin_trylock_bh(spinlock_t *l)
+{
+	return spin_trylock_bh(l);
+}

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Safe wrappers over the kernel: the only layer that may contain `unsafe`.
+#![allow(unsafe_code)]
+
+mod abi;
+pub(crate) mod spinlock_bh;
