@@ -13,7 +13,7 @@ SPLAT+='|held lock freed|locks? held when returning|still held|DEBUG_LOCKS|lockd
 SPLAT+='|sleeping function called|scheduling while atomic|refcount_t:|ODEBUG|blocked for more than'
 SPLAT+='|rcu: INFO|detected stalls|self-detected stall|soft lockup|hard LOCKUP|workqueue lockup|Kernel panic'
 SPLAT+='|unregister_netdevice: waiting|ref_tracker|list_(add|del) corruption|Bad page|bad page'
-SPLAT+='|rust_kernel: panicked|panicked at|Unable to handle|stack guard|[Uu]se.after.free'
+SPLAT+='|rust_kernel: panicked|panicked at|Unable to handle|stack guard'
 
 # Lines that match the above and are not ours. Keep it empty if it can be.
 SPLAT_FOREIGN='^$'
