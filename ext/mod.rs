@@ -5,3 +5,4 @@
 
 mod abi;
 pub(crate) mod spinlock_bh;
+pub(crate) mod workqueue;
