@@ -4,8 +4,11 @@
 #![allow(unsafe_code)]
 
 mod abi;
+pub(crate) mod global;
 pub(crate) mod iov;
 pub(crate) mod net;
 pub(crate) mod ring;
+pub(crate) mod route;
 pub(crate) mod spinlock_bh;
+pub(crate) mod verbs;
 pub(crate) mod workqueue;
