@@ -9,6 +9,7 @@ mod proto;
 mod pair;
 
 use pair::{
+    How,
     Pair,
     Sizes, //
 };
@@ -26,10 +27,27 @@ use proto::wire::cdc::{
     ProdFlags, //
 };
 
+/// So many cases, unless the environment says how many.
+fn cases(n: u32) -> ProptestConfig {
+    let config = ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => config,
+        None => ProptestConfig { cases: n, ..config },
+    }
+}
+
 /// Small rings of three sizes, so that all inequalities happen.
 fn sizes() -> impl Strategy<Value = Sizes> {
     let size = || (14u32..=16).prop_map(|order| 1 << order);
-    ([size(), size()], [size(), size()]).prop_map(|(sndbuf, rmb)| Sizes { sndbuf, rmb })
+    let all = ([size(), size()], [size(), size()], any::<[bool; 2]>());
+    all.prop_map(|(sndbuf, rmb, inline)| Sizes {
+        sndbuf,
+        rmb,
+        inline,
+    })
 }
 
 /// A small generator; the tests need no better one.
@@ -45,7 +63,7 @@ impl Rng {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(cases(600))]
 
     #[test]
     fn any_operations(sizes in sizes(), ops in prop::collection::vec(any::<u8>(), 0..2000)) {
@@ -61,6 +79,7 @@ fn long_streams() {
         let mut pair = Pair::new(Sizes {
             sndbuf: [order(0), order(1)],
             rmb: [order(2), order(3)],
+            inline: [case % 2 == 0, case % 4 < 2],
         });
         let mut rng = Rng(0x1234_5678 + u64::from(case));
         while pair.sides.iter().any(|s| s.received < 12 << 16) {
@@ -85,10 +104,14 @@ fn counters_wrap() {
     let mut pair = Pair::new(Sizes {
         sndbuf: [small; 2],
         rmb: [small; 2],
+        inline: [false; 2],
     });
     for _ in 0..70_000 {
         for from in [0, 1] {
-            assert_eq!(pair.send(from, small as usize, false), Ok(small as usize));
+            assert_eq!(
+                pair.send(from, small as usize, How::Plain),
+                Ok(small as usize)
+            );
         }
         pair.settle();
         for at in [0, 1] {
@@ -108,10 +131,11 @@ fn backpressure() {
     let mut pair = Pair::new(Sizes {
         sndbuf: [1 << 14; 2],
         rmb: [1 << 15; 2],
+        inline: [false; 2],
     });
     let mut total = 0;
     for _ in 0..100 {
-        total += pair.send(0, 5000, false).unwrap_or(0);
+        total += pair.send(0, 5000, How::Plain).unwrap_or(0);
         pair.settle();
     }
     assert_eq!(total, (1 << 14) + (1 << 15));
@@ -131,9 +155,10 @@ fn acknowledgements_are_few() {
     let mut pair = Pair::new(Sizes {
         sndbuf: [1 << 16; 2],
         rmb: [1 << 16; 2],
+        inline: [false; 2],
     });
     for _ in 0..1000 {
-        assert_eq!(pair.send(0, 1000, false), Ok(1000));
+        assert_eq!(pair.send(0, 1000, How::Plain), Ok(1000));
         pair.settle();
         assert_eq!(pair.recv(1, usize::MAX), 1000);
         pair.settle();
@@ -149,9 +174,10 @@ fn close_against_close() {
         let mut pair = Pair::new(Sizes {
             sndbuf: [1 << 14, 1 << 15],
             rmb: [1 << 15, 1 << 14],
+            inline: [false; 2],
         });
         for from in [0, 1] {
-            while pair.send(from, 3000, false).is_ok() {
+            while pair.send(from, 3000, How::Plain).is_ok() {
                 pair.settle();
             }
         }
@@ -207,7 +233,7 @@ fn message() -> impl Strategy<Value = Cdc> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(cases(3000))]
 
     /// Whatever a peer sends, nothing leaves its bounds.
     #[test]

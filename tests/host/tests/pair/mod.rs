@@ -11,6 +11,7 @@ use crate::proto::conn::{
     AckDecision,
     ConnConfig,
     Connection,
+    NoUrgent,
     Phase,
     TxBlocked,
     TxDone,
@@ -22,7 +23,10 @@ use crate::proto::ring::{
     RingSize,
     Segments, //
 };
-use crate::proto::wire::cdc::Cdc;
+use crate::proto::wire::cdc::{
+    Cdc,
+    ProdFlags, //
+};
 use std::collections::VecDeque;
 
 /// Messages that may be on their way, per side.
@@ -37,6 +41,19 @@ pub struct Sizes {
     pub sndbuf: [u32; 2],
     /// Receive buffers of sides 0 and 1.
     pub rmb: [u32; 2],
+    /// Whether sides 0 and 1 leave urgent bytes in the stream.
+    pub inline: [bool; 2],
+}
+
+/// How to send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum How {
+    /// As it comes.
+    Plain,
+    /// More will follow.
+    More,
+    /// The last byte is urgent.
+    Urgent,
 }
 
 /// What a link carries.
@@ -69,10 +86,14 @@ pub struct Side {
     seen: VecDeque<[u8; 44]>,
     /// Completed, not looked at.
     completions: VecDeque<TxDone>,
+    /// Just behind the bytes that went out as urgent, in order.
+    marks: Vec<u64>,
     /// Bytes accepted from the application.
     pub sent: u64,
-    /// Bytes given to the application.
+    /// Bytes given to the application in their turn.
     pub received: u64,
+    /// Urgent bytes stay in the stream.
+    inline: bool,
     /// Messages planned.
     pub messages: u64,
     /// Messages that carried data.
@@ -92,16 +113,20 @@ fn pattern(from: usize, pos: u64) -> u8 {
 }
 
 impl Side {
-    fn new(sndbuf: u32, rmb: u32, peer_rmb: u32, token: u32) -> Self {
+    fn new(sizes: Sizes, at: usize) -> Self {
         let size = |n| RingSize::new(n).expect("ring size");
+        let (sndbuf, rmb) = (sizes.sndbuf[at], sizes.rmb[at]);
+        let mut conn = Connection::new(ConnConfig {
+            sndbuf: size(sndbuf),
+            rmb: size(rmb),
+            peer_rmb: size(sizes.rmb[1 - at]),
+            peer_token: 11,
+            ack_floor: 2304,
+        });
+        conn.set_urgent_inline(sizes.inline[at]);
         Self {
-            conn: Connection::new(ConnConfig {
-                sndbuf: size(sndbuf),
-                rmb: size(rmb),
-                peer_rmb: size(peer_rmb),
-                peer_token: token,
-                ack_floor: 2304,
-            }),
+            conn,
+            inline: sizes.inline[at],
             sndbuf: vec![0; sndbuf as usize],
             rmb: vec![0; rmb as usize],
             grant: None,
@@ -111,6 +136,7 @@ impl Side {
             inbox: VecDeque::new(),
             seen: VecDeque::new(),
             completions: VecDeque::new(),
+            marks: Vec::new(),
             sent: 0,
             received: 0,
             messages: 0,
@@ -137,15 +163,13 @@ impl Side {
 impl Pair {
     /// Two fresh ends.
     pub fn new(sizes: Sizes) -> Self {
-        let [s0, s1] = sizes.sndbuf;
-        let [r0, r1] = sizes.rmb;
         Self {
-            sides: [Side::new(s0, r0, r1, 11), Side::new(s1, r1, r0, 22)],
+            sides: [Side::new(sizes, 0), Side::new(sizes, 1)],
         }
     }
 
     /// Fills as much of `grant` as `len` says.
-    fn fill(&mut self, from: usize, grant: TxGrant, len: usize, more: bool) -> usize {
+    fn fill(&mut self, from: usize, grant: TxGrant, len: usize, how: How) -> usize {
         let side = &mut self.sides[from];
         let mut pos = side.sent;
         let mut left = len;
@@ -158,21 +182,24 @@ impl Pair {
             left -= n;
         }
         let asked = len.min(grant.len());
-        let accepted = side.conn.commit_tx(grant, asked);
+        let accepted = match how {
+            How::Urgent => side.conn.commit_urgent(grant, asked),
+            _ => side.conn.commit_tx(grant, asked),
+        };
         assert!(accepted == 0 || accepted == asked);
         side.sent += accepted as u64;
-        side.wanted |= side.conn.should_push(more, AUTOCORK);
+        side.wanted |= side.conn.should_push(how == How::More, AUTOCORK);
         accepted
     }
 
     /// The application sends up to `len` bytes; one sender at a time.
-    pub fn send(&mut self, from: usize, len: usize, more: bool) -> Result<usize, TxBlocked> {
+    pub fn send(&mut self, from: usize, len: usize, how: How) -> Result<usize, TxBlocked> {
         if self.sides[from].grant.is_some() {
             return Ok(0);
         }
         let grant = self.sides[from].conn.reserve_tx(len)?;
         assert!(grant.len() <= len);
-        Ok(self.fill(from, grant, len, more))
+        Ok(self.fill(from, grant, len, how))
     }
 
     /// Begins a send that ends later.
@@ -186,17 +213,28 @@ impl Pair {
     /// Ends it.
     fn commit(&mut self, from: usize, len: usize) {
         if let Some(grant) = self.sides[from].grant.take() {
-            self.fill(from, grant, len, false);
+            self.fill(from, grant, len, How::Plain);
         }
     }
 
     /// Compares readable bytes with what the peer sent, from the application's position on.
     fn verify(&self, at: usize, skip: usize, segments: Segments) {
         let side = &self.sides[at];
-        let mut pos = side.received + skip as u64;
+        let marks = &self.sides[1 - at].marks;
+        let urgent = |pos: u64| marks.binary_search(&(pos + 1)).is_ok();
+        let mut pos = side.conn.snapshot().read.get();
+        let mut skip = skip as u64;
+        let mut start = true;
         for s in segments.iter() {
             for &byte in &side.rmb[s.offset as usize..][..s.len as usize] {
+                while skip > 0 || (urgent(pos) && !side.inline) {
+                    skip -= u64::from(!urgent(pos) || side.inline);
+                    pos += 1;
+                }
                 assert_eq!(byte, pattern(1 - at, pos), "side {at} byte {pos}");
+                // Reads end in front of an urgent byte.
+                assert!(start || !urgent(pos));
+                start = false;
                 pos += 1;
             }
         }
@@ -210,7 +248,9 @@ impl Pair {
         let side = &mut self.sides[at];
         let n = segments.len();
         side.received += n as u64;
+        let left = side.conn.readable() - n;
         side.wanted |= side.conn.commit_rx(n) == AckDecision::SendNow;
+        assert_eq!(side.conn.readable(), left);
         n
     }
 
@@ -218,7 +258,8 @@ impl Pair {
     fn peek(&mut self, at: usize, skip: usize, len: usize) {
         let readable = self.sides[at].conn.readable();
         let segments = self.sides[at].conn.reserve_rx(skip, len);
-        assert_eq!(segments.len(), len.min(readable.saturating_sub(skip)));
+        let most = len.min(readable.saturating_sub(skip));
+        assert!(segments.len() <= most && segments.is_empty() == (most == 0));
         self.verify(at, skip.min(readable), segments);
     }
 
@@ -232,6 +273,9 @@ impl Pair {
         if let Some(plan) = side.conn.plan_tx() {
             assert!(side.plan.is_none(), "two plans at a time");
             side.messages += 1;
+            if plan.cdc.flags.has(ProdFlags::URGENT_PRESENT) {
+                side.marks.push(side.conn.snapshot().sent.get());
+            }
             side.data_messages += u64::from(!plan.writes().is_empty());
             side.plan = Some(plan);
         }
@@ -292,6 +336,19 @@ impl Pair {
         let cdc = Cdc::parse(bytes).expect("own message");
         let before = side.conn.readable();
         let effects = side.conn.on_cdc(&cdc).expect("correct peer");
+        if effects.urgent {
+            let offset = side.conn.urgent_offset().expect("urgent byte");
+            let byte = side.rmb[offset as usize];
+            side.conn.store_urgent(byte);
+            assert!(side.conn.has_urgent());
+            let pos = side.conn.snapshot().received.get() - 1;
+            assert_eq!(byte, pattern(1 - at, pos));
+            if side.inline {
+                assert_eq!(side.conn.recv_urgent(true), Err(NoUrgent::Invalid));
+            } else {
+                assert_eq!(side.conn.recv_urgent(true), Ok(byte));
+            }
+        }
         side.wanted |= effects.push;
         if side.conn.readable() > before {
             assert!(effects.wake_reader);
@@ -377,14 +434,15 @@ impl Pair {
         for at in [0, 1] {
             let (tx, rx) = (&self.sides[at], &self.sides[1 - at]);
             assert!(rx.received <= tx.sent);
+            let hidden = if rx.inline { 0 } else { tx.marks.len() as u64 };
             let lossy = |c: &Connection| c.phase() >= Phase::Closed || c.peer_aborted();
             if tx.conn.phase() != Phase::Aborted && !lossy(&rx.conn) {
-                assert_eq!(rx.received, tx.sent);
+                assert_eq!(rx.received + hidden, tx.sent);
             }
             if rx.conn.phase() < Phase::Closed && tx.conn.phase() == Phase::Closed {
                 // Closing loses nothing either as long as the other side reads.
                 assert!(rx.conn.peer_done());
-                assert_eq!(rx.received, tx.sent);
+                assert_eq!(rx.received + hidden, tx.sent);
             }
         }
     }
@@ -407,8 +465,13 @@ impl Pair {
     pub fn step(&mut self, op: u8, arg: u8) {
         let at = usize::from(op & 1);
         let len = usize::from(arg) * usize::from(arg) / 2 + 1;
+        let how = match arg % 32 {
+            0..=7 => How::More,
+            8 => How::Urgent,
+            _ => How::Plain,
+        };
         match (op >> 1) % 64 {
-            0..=9 => drop(self.send(at, len, arg & 3 == 0)),
+            0..=9 => drop(self.send(at, len, how)),
             10..=11 => self.reserve(at, len),
             12..=14 => self.commit(at, len),
             15..=24 => drop(self.recv(at, len)),
