@@ -4,4 +4,8 @@
 #![allow(unsafe_code)]
 
 mod abi;
+pub(crate) mod iov;
+pub(crate) mod net;
+pub(crate) mod ring;
 pub(crate) mod spinlock_bh;
+pub(crate) mod workqueue;

@@ -2,6 +2,7 @@
 
 //! Wire formats: bytes to types that are valid by construction, and back.
 
+pub(crate) mod cdc;
 pub(crate) mod clc;
 pub(crate) mod clc_accept;
 pub(crate) mod clc_decline;
