@@ -119,8 +119,8 @@ impl Registry {
     }
 
     /// Calls `look` for the devices until it returns something. May sleep.
-    pub(super) fn find<T>(&self, mut look: impl FnMut(&Arc<Device>) -> Option<T>) -> Option<T> {
-        self.devices.lock().iter().find_map(|d| look(d))
+    pub(super) fn find<T>(&self, look: impl FnMut(&Arc<Device>) -> Option<T>) -> Option<T> {
+        self.devices.lock().iter().find_map(look)
     }
 
     /// The device for `dev`.
@@ -248,10 +248,10 @@ impl Device {
         self.fail_links(|link| {
             let path = link.user().path();
             fatal
-                || !self.port(path.port).is_some_and(|p| p.active)
-                || !hold
+                || self.port(path.port).is_none_or(|p| !p.active)
+                || hold
                     .gid(path.port, path.index)
-                    .is_some_and(|g| g.gid() == path.gid)
+                    .is_none_or(|g| g.gid() != path.gid)
         });
     }
 

@@ -38,7 +38,6 @@ pub(crate) use self::{
         PeerQp,
         TxOwner,
         WriteSeg,
-        MAX_WRITES,
         MSG_LEN, //
     },
 };
@@ -46,12 +45,11 @@ pub(crate) use self::{
 use crate::ext::net::NetPtr;
 use core::net::IpAddr;
 
-/// Stand-in until `proto` has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reason(pub(crate) u32);
-
-/// Stand-in until `proto` has it.
-pub(crate) struct TxDone;
+#[allow(unused_imports)] // Until every layer is used.
+pub(crate) use crate::proto::{
+    conn::TxDone,
+    reason::Reason, //
+};
 
 /// The TCP connection that a path is wanted for.
 #[derive(Clone, Copy)]

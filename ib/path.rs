@@ -34,12 +34,6 @@ use kernel::{
     sync::Arc, //
 };
 
-/// No usable device.
-const NO_DEVICE: Reason = Reason(0x0303_0000);
-
-/// No route to the peer's GID.
-const NO_ROUTE: Reason = Reason(0x0309_0000);
-
 /// A local port and GID that can carry a connection's data. It holds no device: one that goes
 /// away makes later steps fail.
 #[derive(Clone)]
@@ -119,9 +113,9 @@ fn ipv4(addr: IpAddr) -> Option<Ipv4Addr> {
 
 /// Finds the local port and GID for `flow`, by the route of its TCP connection. May sleep.
 pub(crate) fn find_path(flow: &Flow<'_>) -> Result<Path, Reason> {
-    let registry = registry().ok_or(NO_DEVICE)?;
-    let local = ipv4(flow.local).ok_or(NO_DEVICE)?;
-    let peer = ipv4(flow.peer).ok_or(NO_DEVICE)?;
+    let registry = registry().ok_or(Reason::NOSMCDEV)?;
+    let local = ipv4(flow.local).ok_or(Reason::NOSMCDEV)?;
+    let peer = ipv4(flow.peer).ok_or(Reason::NOSMCDEV)?;
     let route = route::Key {
         local,
         peer,
@@ -129,7 +123,7 @@ pub(crate) fn find_path(flow: &Flow<'_>) -> Result<Path, Reason> {
         mark: flow.mark,
         uid: flow.uid,
     };
-    let ifindex = route::interface(flow.net, &route).ok_or(NO_DEVICE)?;
+    let ifindex = route::interface(flow.net, &route).ok_or(Reason::NOSMCDEV)?;
     let key = Key(flow.net.cookie(), ifindex, local);
 
     let cache = registry.cache.lock();
@@ -140,7 +134,7 @@ pub(crate) fn find_path(flow: &Flow<'_>) -> Result<Path, Reason> {
     }
     let path = registry
         .find(|device| search(device, flow.net, ifindex, local))
-        .ok_or(NO_DEVICE)?;
+        .ok_or(Reason::NOSMCDEV)?;
     registry.cache.lock().put(generation, key, path.clone());
     Ok(path)
 }
@@ -212,9 +206,7 @@ impl Path {
 
     /// Whether both lead through the same port and GID.
     pub(crate) fn same_port(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.device, &other.device)
-            && self.port == other.port
-            && self.gid == other.gid
+        Arc::ptr_eq(&self.device, &other.device) && self.port == other.port && self.gid == other.gid
     }
 
     /// Whether sockets of `net` may use it, and it works.
@@ -241,12 +233,16 @@ impl Path {
         peer_gid: &[u8; 16],
         peer_mac: [u8; 6],
     ) -> Result<NextHop, Reason> {
-        let peer = Ipv6Addr::from(*peer_gid).to_ipv4_mapped().ok_or(NO_ROUTE)?;
-        let hop = self.with_gid(|g| g.next_hop(peer)).map_err(|_| NO_ROUTE)?;
+        let peer = Ipv6Addr::from(*peer_gid)
+            .to_ipv4_mapped()
+            .ok_or(Reason::NOROUTE)?;
+        let hop = self
+            .with_gid(|g| g.next_hop(peer))
+            .map_err(|_| Reason::NOROUTE)?;
         let mac = match hop.mac {
             Some(mac) => mac,
             // A gateway's address is nothing the peer could tell us.
-            None if hop.gateway => return Err(NO_ROUTE),
+            None if hop.gateway => return Err(Reason::NOROUTE),
             None => peer_mac,
         };
         Ok(NextHop {

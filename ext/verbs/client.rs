@@ -99,6 +99,10 @@ impl<T: ClientOps> Client<T> {
     }
 
     /// The core's `add` callback.
+    ///
+    /// # Safety
+    ///
+    /// `ibdev` must be a device that stays valid until `remove` has been called for it.
     unsafe extern "C" fn add(ibdev: *mut bindings::ib_device) -> c_int {
         from_result(|| {
             let raw = NonNull::new(ibdev).ok_or(EINVAL)?;
@@ -123,6 +127,10 @@ impl<T: ClientOps> Client<T> {
     }
 
     /// The core's `remove` callback, called if `add` succeeded.
+    ///
+    /// # Safety
+    ///
+    /// `data` must be what `add` stored, and this be the only call with it.
     unsafe extern "C" fn remove(_ibdev: *mut bindings::ib_device, data: *mut c_void) {
         // SAFETY: `data` is the reference that `add` stored; this is its only taker.
         let dev = unsafe { Arc::from_raw(data.cast::<Dev>()) };
@@ -134,6 +142,11 @@ impl<T: ClientOps> Client<T> {
     }
 
     /// The event callback.
+    ///
+    /// # Safety
+    ///
+    /// `handler` must be the handler of a [`Dev`] in an [`Arc`], registered by `add`; `event` must
+    /// be valid.
     unsafe extern "C" fn event(
         handler: *mut bindings::ib_event_handler,
         event: *mut bindings::ib_event,

@@ -71,9 +71,8 @@ impl DevRef {
         let ifindex = c_int::try_from(ifindex).ok()?;
         let gid = bindings::ib_gid { raw: mapped(addr) };
         // SAFETY: Device, port and namespace are valid.
-        let attr = unsafe {
-            bindings::smc_rs_find_gid(self.as_raw(), port, net.as_raw(), ifindex, &gid)
-        };
+        let attr =
+            unsafe { bindings::smc_rs_find_gid(self.as_raw(), port, net.as_raw(), ifindex, &gid) };
         // INVARIANT: The helper returned a reference, or null.
         Some(GidAttr(NonNull::new(attr.cast_mut())?, PhantomData))
     }
@@ -114,9 +113,7 @@ impl GidAttr<'_> {
             return false;
         };
         // SAFETY: Entry and namespace are valid.
-        unsafe {
-            bindings::smc_rs_gid_on_netdev(self.as_raw(), net.as_raw(), ifindex, be32(addr))
-        }
+        unsafe { bindings::smc_rs_gid_on_netdev(self.as_raw(), net.as_raw(), ifindex, be32(addr)) }
     }
 
     /// VLAN and MAC address of the GID's interface.

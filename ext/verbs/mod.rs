@@ -25,10 +25,7 @@ pub(crate) use self::{
         Event,
         Port, //
     },
-    gid::{
-        GidAttr,
-        Hop, //
-    },
+    gid::GidAttr,
     mr::Region,
     post::Write,
     qp::{

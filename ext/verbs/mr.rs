@@ -115,7 +115,16 @@ impl Entry {
                 bindings::smc_rs_dma_need_sync(dev, dma),
             )
         };
-        Self::finish(dev, map, core::ptr::null_mut(), mem, [lkey, 0], dma, sync, false)
+        Self::finish(
+            dev,
+            map,
+            core::ptr::null_mut(),
+            mem,
+            [lkey, 0],
+            dma,
+            sync,
+            false,
+        )
     }
 
     /// Maps memory and allocates a key for it.

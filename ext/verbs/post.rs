@@ -213,8 +213,8 @@ impl Chain {
             self.wrs[i].wr.sg_list = &raw mut self.sges[first];
             self.wrs[i].wr.next = &raw mut self.wrs[i + 1].wr;
         }
-        let mut flags = bindings::ib_send_flags_IB_SEND_SIGNALED
-            | bindings::ib_send_flags_IB_SEND_SOLICITED;
+        let mut flags =
+            bindings::ib_send_flags_IB_SEND_SIGNALED | bindings::ib_send_flags_IB_SEND_SOLICITED;
         let mut addr = dma;
         if msg.len() <= raw.max_inline as usize {
             flags |= bindings::ib_send_flags_IB_SEND_INLINE;
@@ -428,6 +428,10 @@ impl Raw {
 }
 
 /// Completion of a receive; softirq.
+///
+/// # Safety
+///
+/// `wc` must be the completion of a receive that was posted with a [`Ctx<U>`].
 unsafe extern "C" fn received<U: QpUser>(_cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
     // SAFETY: Receives are posted with contexts of this type.
     let Some((qp, index)) = (unsafe { Ctx::<U>::of(wc) }) else {
@@ -443,6 +447,10 @@ unsafe extern "C" fn received<U: QpUser>(_cq: *mut bindings::ib_cq, wc: *mut bin
 }
 
 /// Completion of a send or a registration; softirq.
+///
+/// # Safety
+///
+/// `wc` must be the completion of a work request that was posted with a [`Ctx<U>`].
 unsafe extern "C" fn sent<U: QpUser>(_cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
     // SAFETY: Sends and registrations are posted with contexts of this type.
     let Some((qp, index)) = (unsafe { Ctx::<U>::of(wc) }) else {
