@@ -4,4 +4,8 @@
 #![allow(unsafe_code)]
 
 mod abi;
+pub(crate) mod global;
+pub(crate) mod mutex;
+pub(crate) mod random;
 pub(crate) mod spinlock_bh;
+pub(crate) mod timer;

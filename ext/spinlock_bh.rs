@@ -53,3 +53,15 @@ unsafe impl Backend for SpinLockBhBackend {
     }
 }
 
+
+/// Makes an initialiser of a [`SpinLockBh`] with a lock class of its own.
+macro_rules! new_spinlock_bh {
+    ($inner:expr, $name:literal) => {
+        $crate::ext::spinlock_bh::SpinLockBh::new(
+            $inner,
+            ::kernel::c_str!($name),
+            ::kernel::static_lock_class!(),
+        )
+    };
+}
+pub(crate) use new_spinlock_bh;
