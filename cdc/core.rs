@@ -124,6 +124,12 @@ impl Core {
         }
     }
 
+    /// Sizes of send buffer and receive buffer, 0 if there are none.
+    pub(super) fn sizes(&self) -> (u32, u32) {
+        let rings = self.rings.as_ref();
+        rings.map_or((0, 0), |rings| (rings.snd.size(), rings.rmb.size()))
+    }
+
     /// Takes a message; the events for the user and whether to push.
     pub(super) fn on_cdc(&mut self, cdc: &Cdc) -> (Events, bool) {
         let Some(conn) = self.conn.as_mut() else {

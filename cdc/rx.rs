@@ -10,8 +10,7 @@ use crate::{
     lgr::{
         Port,
         PortInfo,
-        Pushed,
-        CDC_LEN, //
+        Pushed, //
     },
     proto::wire::cdc::Cdc, //
 };
@@ -24,13 +23,10 @@ use kernel::{
 const FINISH_MS: u64 = 30_000;
 
 impl Port for Conn {
-    fn on_cdc(self: Arc<Self>, msg: &[u8; CDC_LEN]) {
-        let Ok(cdc) = Cdc::parse(msg) else {
-            return;
-        };
+    fn on_cdc(self: Arc<Self>, cdc: &Cdc) {
         let (events, push, release) = {
             let mut core = self.core.lock();
-            let (events, push) = core.on_cdc(&cdc);
+            let (events, push) = core.on_cdc(cdc);
             let drained = Events::DRAINED.when(core.take_drained());
             (events | drained, push, core.take_release())
         };
@@ -71,7 +67,7 @@ impl Port for Conn {
         waits
     }
 
-    fn describe(&self, out: &mut dyn FnMut(&PortInfo)) {
-        out(&self.port_info());
+    fn describe(&self) -> PortInfo {
+        self.port_info()
     }
 }

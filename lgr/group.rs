@@ -7,11 +7,15 @@
 //! live group takes further connections. Users count by [`Seat`]s.
 
 use super::{
-    llc::Control,
+    control::Control,
+    offer::Settings,
     queue::WaitQueue,
-    registry,
+    registry::{
+        self,
+        Counted, //
+    },
     tokens::Tokens,
-    waiter::Waiter, //
+    upper::Upper, //
 };
 use crate::{
     ext::{
@@ -23,7 +27,10 @@ use crate::{
         timer,
         workqueue, //
     },
-    ib::Link,
+    ib::{
+        Link,
+        Path, //
+    },
     proto::{
         llc::Role,
         reason::Reason, //
@@ -32,14 +39,18 @@ use crate::{
 };
 use kernel::{
     prelude::*,
-    sync::Arc,
+    sync::{
+        atomic::Atomic,
+        Arc, //
+    },
     workqueue::{
         impl_has_delayed_work,
         impl_has_work,
         new_delayed_work,
         new_work,
         DelayedWork,
-        Work, //
+        Work,
+        WorkItem, //
     }, //
 };
 
@@ -115,10 +126,12 @@ pub(super) struct State {
     lingering: bool,
     /// The link; `None` before it is made and after it is shut down.
     link: Option<Arc<Link>>,
+    /// The peer's queue pair.
+    peer_qpn: u32,
 }
 
 /// A link group.
-#[pin_data(PinnedDrop)]
+#[pin_data]
 pub(crate) struct Group {
     /// Its number, for display and link ids.
     pub(crate) id: u32,
@@ -141,15 +154,16 @@ pub(crate) struct Group {
     /// Ring memory.
     #[pin]
     pub(crate) pool: Pool,
+    /// Whether the peer was heard of since the timer looked last.
+    pub(super) heard: Atomic<bool>,
     /// LLC timers, idle time, farewell.
     #[pin]
     timer: DelayedWork<Group, 0>,
     /// Takes the group down.
     #[pin]
     reaper: Work<Group, 1>,
-    /// Drops what may not be dropped in softirq.
-    #[pin]
-    sweeper: Work<Group, 2>,
+    /// Counts the group as existing; the last field to be dropped.
+    _counted: Counted,
 }
 
 impl_has_delayed_work! {
@@ -157,7 +171,6 @@ impl_has_delayed_work! {
 }
 impl_has_work! {
     impl HasWork<Self, 1> for Group { self.reaper }
-    impl HasWork<Self, 2> for Group { self.sweeper }
 }
 
 /// One connection's place in a group. The first seat comes with the group.
@@ -194,36 +207,62 @@ impl Group {
                     farewell_at: 0,
                     lingering: false,
                     link: None,
+                    peer_qpn: 0,
                 }, "smc_rs_group"),
-                control <- Control::new(key.role),
+                control <- Control::new(),
                 tokens <- Tokens::new(),
                 waiting <- WaitQueue::new(),
                 pool <- Pool::new(),
+                heard: Atomic::new(false),
                 timer <- new_delayed_work!("smc_rs_group_timer"),
                 reaper <- new_work!("smc_rs_group_reaper"),
-                sweeper <- new_work!("smc_rs_group_sweeper"),
+                _counted: Counted::new(),
             }),
             GFP_KERNEL,
         )?;
-        registry::count_group(true);
         let seat = Seat(group);
         registry::add(seat.0.clone())?;
         Ok(seat)
     }
 
-    /// Gives the forming group its link; false if the group ended meanwhile.
-    pub(crate) fn set_link(&self, link: Arc<Link>) -> bool {
-        let mut state = self.state.lock();
-        if state.phase != Phase::Forming {
-            return false;
+    /// Makes the link of the forming group, not connected yet. May sleep.
+    pub(crate) fn make_link(
+        self: &Arc<Self>,
+        path: &Path,
+        settings: &Settings,
+    ) -> Result<Arc<Link>, Reason> {
+        let upper = Upper::new(self.clone()).map_err(|_| Reason::MEM)?;
+        let link = Link::new(path, upper).map_err(|_| Reason::ERR_RDYLNK)?;
+        self.start_llc(&link, settings.test_link_ms);
+        let kept = {
+            let mut state = self.state.lock();
+            let keep = state.phase == Phase::Forming;
+            if keep {
+                state.link = Some(link.clone());
+            }
+            keep
+        };
+        if kept {
+            Ok(link)
+        } else {
+            link.shut_down();
+            Err(Reason::NOACTLINK)
         }
-        state.link = Some(link);
-        true
     }
 
     /// The link, while there is one.
     pub(crate) fn link(&self) -> Option<Arc<Link>> {
         self.state.lock().link.clone()
+    }
+
+    /// The peer's queue pair is known.
+    pub(crate) fn set_peer_qpn(&self, qpn: u32) {
+        self.state.lock().peer_qpn = qpn;
+    }
+
+    /// The peer's queue pair; 0 as long as it isn't known.
+    pub(super) fn peer_qpn(&self) -> u32 {
+        self.state.lock().peer_qpn
     }
 
     /// Where the group is in its life.
@@ -272,6 +311,11 @@ impl Group {
         }
     }
 
+    /// Whether we are the server.
+    pub(crate) fn is_server(&self) -> bool {
+        self.key.role == Role::Server
+    }
+
     /// Seats taken, for display.
     pub(crate) fn seats(&self) -> u32 {
         self.state.lock().seats
@@ -310,6 +354,11 @@ impl Group {
         let _ = timer::mod_delayed::<_, 0>(workqueue::queue(), self.clone(), ms);
     }
 
+    /// The link broke. Any context.
+    pub(crate) fn link_broken(self: &Arc<Self>) {
+        self.end(End::LinkDown);
+    }
+
     /// Ends the group: it leaves the list, users are told, the link is shut down. The first reason
     /// stays. Any context; the work is done by a worker.
     pub(crate) fn end(self: &Arc<Self>, why: End) {
@@ -323,11 +372,6 @@ impl Group {
             state.farewell_at = u64::MAX;
         }
         let _ = workqueue::queue().enqueue::<_, 1>(self.clone());
-    }
-
-    /// Makes a worker drop what was put aside. Any context.
-    pub(super) fn sweep_soon(self: &Arc<Self>) {
-        let _ = workqueue::queue().enqueue::<_, 2>(self.clone());
     }
 
     /// The reason of the end as far as waiting handshakes care.
@@ -373,7 +417,6 @@ impl Group {
         self.waiting.clear();
         self.control.fail_waiters(self.reason());
         self.tokens.for_each(|port| port.on_link_gone());
-        self.sweep();
         self.pool.close();
     }
 
@@ -425,7 +468,7 @@ impl Group {
     }
 }
 
-impl kernel::workqueue::WorkItem<0> for Group {
+impl WorkItem<0> for Group {
     type Pointer = Arc<Self>;
 
     fn run(this: Arc<Self>) {
@@ -433,25 +476,10 @@ impl kernel::workqueue::WorkItem<0> for Group {
     }
 }
 
-impl kernel::workqueue::WorkItem<1> for Group {
+impl WorkItem<1> for Group {
     type Pointer = Arc<Self>;
 
     fn run(this: Arc<Self>) {
         this.take_down();
-    }
-}
-
-impl kernel::workqueue::WorkItem<2> for Group {
-    type Pointer = Arc<Self>;
-
-    fn run(this: Arc<Self>) {
-        this.sweep();
-    }
-}
-
-#[pinned_drop]
-impl PinnedDrop for Group {
-    fn drop(self: Pin<&mut Self>) {
-        registry::count_group(false);
     }
 }

@@ -2,11 +2,17 @@
 
 //! The table that leads from the alert token of a CDC message to its connection.
 
-use crate::ext::{
-    random,
-    spinlock_bh::{
-        new_spinlock_bh,
-        SpinLockBh, //
+use crate::{
+    ext::{
+        random,
+        spinlock_bh::{
+            new_spinlock_bh,
+            SpinLockBh, //
+        }, //
+    },
+    proto::{
+        conn::Snapshot,
+        wire::cdc::Cdc, //
     }, //
 };
 use kernel::{
@@ -18,8 +24,23 @@ use kernel::{
     sync::Arc, //
 };
 
-/// Length of a CDC message.
-pub(crate) const CDC_LEN: usize = 44;
+/// A connection for display.
+pub(crate) struct PortInfo {
+    /// Our name for it.
+    pub(crate) token: u32,
+    /// The peer's name for it; 0 before it is known.
+    pub(crate) peer_token: u32,
+    /// Bytes of the send buffer.
+    pub(crate) sndbuf: u32,
+    /// Bytes of the receive buffer.
+    pub(crate) rmb: u32,
+    /// Bytes of the peer's receive buffer.
+    pub(crate) peer_rmb: u32,
+    /// Posts that have not completed.
+    pub(crate) posts: u32,
+    /// Cursors and flags, once the peer is known.
+    pub(crate) cursors: Option<Snapshot>,
+}
 
 /// What became of a connection that was asked to post once.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,7 +56,7 @@ pub(crate) enum Pushed {
 /// A connection as its link group sees it. No method sleeps unless it says so.
 pub(crate) trait Port: Send + Sync {
     /// A CDC message for this connection came. Softirq.
-    fn on_cdc(self: Arc<Self>, msg: &[u8; CDC_LEN]);
+    fn on_cdc(self: Arc<Self>, cdc: &Cdc);
     /// Slots are free: post at most once. Softirq.
     fn on_slots(self: Arc<Self>) -> Pushed;
     /// The link group is going down: report it to the user. Process context.
@@ -46,8 +67,8 @@ pub(crate) trait Port: Send + Sync {
     /// Ends the wait for a peer that doesn't finish a dead connection; returns whether the
     /// connection still has to wait. Process context, may sleep.
     fn expire(self: Arc<Self>, now: u64) -> bool;
-    /// Fills in a line of `/proc/net/smc`.
-    fn describe(&self, out: &mut dyn FnMut(&super::PortInfo));
+    /// For display.
+    fn describe(&self) -> PortInfo;
 }
 
 /// Token to connection; a reference is taken inside the lock.

@@ -72,12 +72,11 @@ impl Ring {
 /// Allocates ring memory of `wanted` bytes rounded up, or less if there is not so much memory:
 /// half, and so on, down to 16 KiB. May sleep.
 pub(crate) fn alloc(wanted: u32) -> Result<Arc<RingMem>> {
-    let mut size = SizeCode::from_size(wanted).bytes();
+    let mut size = SizeCode::from_size(usize::try_from(wanted).map_err(|_| EINVAL)?);
     loop {
-        let bytes = usize::try_from(size).map_err(|_| EINVAL)?;
-        match RingMem::new(bytes) {
-            Err(_) if size > SizeCode::from_size(0).bytes() => size /= 2,
-            done => return done,
+        match (RingMem::new(size.bytes()), size.smaller()) {
+            (Err(_), Some(smaller)) => size = smaller,
+            (done, _) => return done,
         }
     }
 }

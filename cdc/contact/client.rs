@@ -71,6 +71,7 @@ impl Contact {
         }
         let mut parts = Parts::first(&offer.path, key, max_conns, &offer.settings)?;
         let waiter = Waiter::new(wake).map_err(|_| Reason::MEM)?;
+        parts.group()?.set_peer_qpn(accept.qpn);
         parts.group()?.expect_link(waiter.clone());
         parts.set_link_waiter(waiter);
         let mtu = accept.mtu.min(parts.link.mtu());

@@ -81,10 +81,7 @@ impl Parts {
     ) -> Result<Self, Reason> {
         let seat = Group::new(key, max_conns).map_err(mem)?;
         let group = Arc::clone(&seat);
-        let link = Link::new(path, group.clone()).map_err(|_| Reason::ERR_RDYLNK)?;
-        if !group.set_link(link.clone()) {
-            return Err(Reason::NOACTLINK);
-        }
+        let link = group.make_link(path, settings)?;
         let snd = rmb::alloc(settings.sndbuf).map_err(mem)?;
         let memory = rmb::alloc(settings.rmb).map_err(mem)?;
         let mr = link.alloc_mr(&memory).map_err(mem)?;

@@ -157,6 +157,7 @@ impl Contact {
         let waiter = Waiter::new(peer.wake.clone()).map_err(|_| Reason::MEM)?;
         self.parts.commission()?;
         self.parts.start(confirm)?;
+        self.parts.group()?.set_peer_qpn(confirm.qpn);
         self.parts.group()?.request_link(waiter.clone());
         Ok(waiter)
     }
