@@ -97,9 +97,10 @@ impl Connection {
 
     /// Throws away readable data if nobody will read it.
     pub(super) fn discard_rx(&mut self) {
-        if self.close.phase >= Phase::Closed && self.rx.readable() > 0 {
-            self.close.unread = true;
-            self.rx.consume(self.rx.readable());
+        if self.close.phase >= Phase::Closed {
+            self.close.unread |= self.rx.readable() > 0;
+            self.rx.pass_all();
+            self.rx.consume(0);
         }
     }
 

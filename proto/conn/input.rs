@@ -37,7 +37,7 @@ pub(crate) struct RxEffects {
     pub(crate) peer_closed: bool,
     /// The peer just aborted.
     pub(crate) peer_aborted: bool,
-    /// Urgent data was announced or arrived.
+    /// An urgent byte arrived: see [`Connection::urgent_offset`].
     pub(crate) urgent: bool,
 }
 
@@ -90,6 +90,7 @@ impl Connection {
         self.rx.flags = cdc.flags;
         self.rx.received = self.rx.received.plus(wrote);
         self.tx.acked = self.tx.acked.plus(read);
+        let urgent = self.rx.take_urgent(cdc.flags, wrote > 0);
         if cdc.flags.has(ProdFlags::UPDATE_REQUESTED) {
             self.rx.ack = true;
         }
@@ -112,7 +113,7 @@ impl Connection {
             peer_done: !ended && self.peer_done(),
             peer_closed: news.has(ConnFlags::CLOSED),
             peer_aborted: news.has(ConnFlags::ABORTED),
-            urgent: false,
+            urgent: urgent && self.has_urgent(),
         }
     }
 }

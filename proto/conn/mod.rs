@@ -5,7 +5,8 @@
 //! [`Connection`] does the arithmetic only; bytes are copied, messages posted and threads woken by
 //! the caller, who acts on returned values. Its parts: [`tx`] the way of data out of the send
 //! buffer, [`rx`] the way of data into the application, [`plan`] what the next message says,
-//! [`close`] who closed how, [`input`] what a message from the peer changes.
+//! [`close`] who closed how, [`urgent`] the byte out of turn, [`input`] what a message from the
+//! peer changes.
 //!
 //! The caller keeps one rule: after [`Connection::plan_tx`] returned a plan, it posts that plan
 //! and then calls [`Connection::posted`] (or [`Connection::post_failed`]) once. Only one plan is
@@ -16,6 +17,7 @@ mod input;
 mod plan;
 mod rx;
 mod tx;
+mod urgent;
 
 use super::cursor::Cursor;
 use super::ring::{
@@ -43,6 +45,7 @@ pub(crate) use tx::{
     TxEffects,
     TxGrant, //
 };
+pub(crate) use urgent::NoUrgent;
 
 /// What the handshake settled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,6 +99,8 @@ pub(crate) struct Snapshot {
     pub(crate) sent: Pos,
     /// Bytes that arrived so far.
     pub(crate) received: Pos,
+    /// Bytes of them that were read or thrown away.
+    pub(crate) read: Pos,
     /// State flags that we sent.
     pub(crate) local_state: ConnFlags,
     /// State flags that we got.
@@ -133,6 +138,7 @@ impl Connection {
             rx_confirmed: Cursor::at(rx.confirmed, rx.ring),
             sent: tx.sent,
             received: rx.received,
+            read: rx.read,
             local_state: self.close.sent,
             peer_state: self.close.peer,
             peer_flags: rx.flags,

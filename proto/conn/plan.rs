@@ -116,8 +116,8 @@ impl Connection {
     /// Whether a plan would have something to say.
     pub(super) fn has_work(&self) -> bool {
         let data = self.plan_data();
-        let ack = self.rx.ack && self.acks_matter();
-        self.can_plan() && (data > 0 || ack || self.plan_flag(data).is_some())
+        let tell = self.acks_matter() && (self.rx.ack || self.tx.urgent_news());
+        self.can_plan() && (data > 0 || tell || self.plan_flag(data).is_some())
     }
 
     /// The next plan to post, if there is anything to say: data, a close flag, or how far we read.
@@ -143,13 +143,14 @@ impl Connection {
         self.rx.confirmed = self.rx.read;
         self.rx.ack = false;
         self.close.sent = self.close.sent.and(flag);
+        let urgent = self.tx.plan_urgent();
         let cdc = Cdc {
             seq: self.tx.seq,
             token: self.peer_token,
             prod: Cursor::at(self.tx.sent, self.tx.peer),
             cons: Cursor::at(self.rx.confirmed, self.rx.ring),
             // With the ring full there is nothing more to post that could say so later.
-            flags: ProdFlags::default().with(ProdFlags::BLOCKED, self.tx.window() == 0),
+            flags: urgent.with(ProdFlags::BLOCKED, self.tx.window() == 0),
             state: self.close.sent,
         };
         let done = TxDone { upto: self.tx.sent };

@@ -13,6 +13,7 @@ use super::super::wire::cdc::ProdFlags;
 use super::{
     amount,
     size,
+    urgent::RxUrgent,
     Connection, //
 };
 
@@ -35,6 +36,8 @@ pub(super) struct Rx {
     limit: u32,
     /// The peer must be told what we read, even if there is nothing else to say.
     pub(super) ack: bool,
+    /// Urgent data.
+    pub(super) urgent: RxUrgent,
 }
 
 /// Whether the peer should be told of read data at once.
@@ -61,12 +64,14 @@ impl Rx {
             // A limit near the size would let a full buffer go unacknowledged.
             limit: tenth.max(floor).min(ring.bytes() >> 1),
             ack: false,
+            urgent: RxUrgent::default(),
         }
     }
 
     /// Bytes that the application could read.
     pub(super) fn readable(&self) -> u32 {
-        self.received.since(self.read)
+        let unread = self.received.since(self.read);
+        unread.saturating_sub(self.urgent_hidden())
     }
 
     /// Read bytes of which the peer was not told.
@@ -82,23 +87,21 @@ impl Rx {
 
     /// The application is done with `n` more bytes.
     pub(super) fn consume(&mut self, n: u32) {
-        self.read = self.read.plus(n.min(self.readable()));
+        self.pass_urgent(self.read, n.min(self.readable()));
         self.ack |= self.should_ack();
     }
 
     /// Whether a peer may be waiting for what only a message can tell it.
     ///
     /// A peer without space sees `window() == 0`, so that reading the whole buffer always passes
-    /// the test; so does the rest of the data when it said that it is blocked. A peer that sent
-    /// urgent data may wait until all is read.
+    /// the test; so does the rest of the data when it said that it is blocked.
     fn should_ack(&self) -> bool {
         let unconfirmed = self.unconfirmed();
         let blocked = self.flags.has(ProdFlags::BLOCKED);
-        let urgent = ProdFlags::URGENT_PENDING.with(ProdFlags::URGENT_PRESENT, true);
         if unconfirmed == 0 {
             return false;
         }
-        if self.readable() == 0 && (blocked || self.flags.has(urgent)) {
+        if self.readable() == 0 && blocked {
             return true;
         }
         unconfirmed > self.limit && (blocked || self.window() <= self.ring.bytes() >> 1)
@@ -106,11 +109,12 @@ impl Rx {
 }
 
 impl Connection {
-    /// Where up to `want` readable bytes lie, after the next `skip` ones.
+    /// Where up to `want` readable bytes lie, after the next `skip` ones; ends in front of an
+    /// urgent byte.
     pub(crate) fn reserve_rx(&self, skip: usize, want: usize) -> Segments {
         let skip = amount(skip).min(self.rx.readable());
-        let len = amount(want).min(self.rx.readable().saturating_sub(skip));
-        self.rx.ring.span(self.rx.read.plus(skip), len)
+        let (start, most) = self.rx.urgent_window(skip);
+        self.rx.ring.span(start, amount(want).min(most))
     }
 
     /// The application is done with the next `n` readable bytes.

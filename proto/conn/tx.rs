@@ -13,6 +13,7 @@ use super::{
     amount,
     plan::TxDone,
     size,
+    urgent::TxUrgent,
     Connection, //
 };
 
@@ -41,6 +42,8 @@ pub(super) struct Tx {
     pub(super) again: bool,
     /// The last look for a plan left data behind for want of space at the peer.
     pub(super) blocked: bool,
+    /// Urgent data.
+    pub(super) urgent: TxUrgent,
 }
 
 /// Room in the send buffer for one sender to fill; worth nothing until committed.
@@ -107,6 +110,7 @@ impl Tx {
             posting: false,
             again: false,
             blocked: false,
+            urgent: TxUrgent::default(),
         }
     }
 
@@ -132,13 +136,14 @@ impl Tx {
 
     /// Bytes that a plan could carry now.
     pub(super) fn sendable(&self) -> u32 {
-        self.unsent().min(self.window())
+        self.unsent().min(self.window()).min(self.urgent_limit())
     }
 
     /// Forgets written bytes that no plan covers.
     pub(super) fn discard(&mut self) {
         self.prep = self.sent;
         self.blocked = false;
+        self.discard_urgent();
     }
 
     /// A message completed, and with it all data up to `upto`. Returns the bytes that got free.
@@ -181,9 +186,12 @@ impl Connection {
     ///
     /// Data waits while a message is on its way and at most `autocork_limit` bytes (and half the
     /// send buffer) wait: its completion pushes. It also waits if `more` is promised, as long as
-    /// there is room.
+    /// there is room. Urgent data never waits.
     pub(crate) fn should_push(&self, more: bool, autocork_limit: u32) -> bool {
         let unsent = self.tx.unsent();
+        if self.tx.urgent_news() {
+            return true;
+        }
         let small = unsent <= autocork_limit.min(self.tx.ring.bytes() >> 1);
         unsent > 0 && !(self.tx.pending > 0 && small) && !(more && self.tx.space() > 0)
     }
