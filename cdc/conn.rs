@@ -6,8 +6,8 @@ use super::{
     core::{
         Core,
         PeerRmb,
-        RmbEnd,
         Rings, //
+        RmbEnd,
     },
     events::{
         Events,
@@ -252,7 +252,10 @@ impl Conn {
             let mut core = self.core.lock();
             core.user_gone = true;
             core.gone_at = core.gone_at.or(gone_at);
-            (Events::DRAINED.when(core.take_drained()), core.take_release())
+            (
+                Events::DRAINED.when(core.take_drained()),
+                core.take_release(),
+            )
         };
         self.tell(events);
         self.push();

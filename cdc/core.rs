@@ -234,7 +234,10 @@ impl Core {
 
     /// Whether the user should hear now that all is drained.
     pub(super) fn take_drained(&mut self) -> bool {
-        let drained = self.conn.as_ref().is_none_or(|c| c.write_shut() && c.drained());
+        let drained = self
+            .conn
+            .as_ref()
+            .is_none_or(|c| c.write_shut() && c.drained());
         let now = drained && self.user_gone && !self.told_drained;
         self.told_drained |= now;
         now

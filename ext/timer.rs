@@ -25,7 +25,11 @@ pub(crate) fn now_ms() -> u64 {
 /// Queues `item` to run on `queue` in `delay_ms`, or moves it there if it is waiting already.
 ///
 /// If it waits already the reference that `item` is, is given back. Does not sleep.
-pub(crate) fn mod_delayed<W, const ID: u64>(queue: &Queue, item: W, delay_ms: u32) -> W::EnqueueOutput
+pub(crate) fn mod_delayed<W, const ID: u64>(
+    queue: &Queue,
+    item: W,
+    delay_ms: u32,
+) -> W::EnqueueOutput
 where
     W: RawDelayedWorkItem<ID> + Send + 'static,
 {

@@ -296,9 +296,8 @@ impl Group {
     /// An LLC message came. Softirq.
     pub(super) fn llc_message(self: &Arc<Self>, msg: &[u8]) {
         let now = timer::now_ms();
-        match self.with_machine(|llc| llc.handle(msg, now)) {
-            Some(Err(_)) => self.end(End::Violation),
-            Some(Ok(())) | None => {}
+        if let Some(Err(_)) = self.with_machine(|llc| llc.handle(msg, now)) {
+            self.end(End::Violation);
         }
     }
 

@@ -192,7 +192,7 @@ impl Drop for Seat {
 
 impl Group {
     /// A forming group with one seat taken, in the list of groups. May sleep.
-    pub(crate) fn new(key: Key, max_conns: u8) -> Result<Seat> {
+    pub(crate) fn form(key: Key, max_conns: u8) -> Result<Seat> {
         let id = registry::next_id();
         let group = Arc::pin_init(
             try_pin_init!(Self {

@@ -11,8 +11,8 @@ use super::group::{
 };
 use crate::{
     ext::{
-        global::StaticMutex,
-        net::NetId, //
+        net::NetId,
+        static_mutex::StaticMutex, //
     },
     proto::reason::Reason, //
 };

@@ -122,10 +122,7 @@ impl Contact {
 
     /// The server asked for CONFIRM LINK: the link goes up, then comes the answer.
     pub(super) fn finish_client_link(&mut self) -> Result<(), Reason> {
-        self.parts
-            .link
-            .activate()
-            .map_err(|_| Reason::ERR_RDYLNK)?;
+        self.parts.link.activate().map_err(|_| Reason::ERR_RDYLNK)?;
         self.parts.commission()?;
         let peer = self.peer.ok_or(Reason::INTERR)?;
         self.parts.start(&peer)?;

@@ -123,7 +123,10 @@ impl Contact {
                 Ok(Progress::Accept(self.hello))
             }
             Side::Client => {
-                self.step = self.parts.take_link_waiter().map_or(Step::Ready, Step::Link);
+                self.step = self
+                    .parts
+                    .take_link_waiter()
+                    .map_or(Step::Ready, Step::Link);
                 Ok(Progress::Confirm(self.hello))
             }
         }

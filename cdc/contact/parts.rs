@@ -79,7 +79,7 @@ impl Parts {
         max_conns: u8,
         settings: &Settings,
     ) -> Result<Self, Reason> {
-        let seat = Group::new(key, max_conns).map_err(mem)?;
+        let seat = Group::form(key, max_conns).map_err(mem)?;
         let group = Arc::clone(&seat);
         let link = group.make_link(path, settings)?;
         let snd = rmb::alloc(settings.sndbuf).map_err(mem)?;

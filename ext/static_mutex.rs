@@ -53,11 +53,7 @@ unsafe impl<T: Send> Sync for StaticMutex<T> {}
 
 impl<T> StaticMutex<T> {
     /// For the initialiser of a static.
-    pub(crate) const fn new(
-        data: T,
-        name: &'static CStr,
-        key: Pin<&'static LockClassKey>,
-    ) -> Self {
+    pub(crate) const fn new(data: T, name: &'static CStr, key: Pin<&'static LockClassKey>) -> Self {
         // INVARIANT: The state is `RAW`.
         Self {
             state: Atomic::new(RAW),
