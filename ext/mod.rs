@@ -5,7 +5,11 @@
 
 mod abi;
 pub(crate) mod iov;
+pub(crate) mod mutex;
 pub(crate) mod net;
+pub(crate) mod random;
 pub(crate) mod ring;
 pub(crate) mod spinlock_bh;
+pub(crate) mod static_mutex;
+pub(crate) mod timer;
 pub(crate) mod workqueue;

@@ -44,14 +44,11 @@ pub(crate) use self::{
 };
 
 use crate::ext::net::NetPtr;
+pub(crate) use crate::proto::{
+    conn::TxDone,
+    reason::Reason, //
+};
 use core::net::IpAddr;
-
-/// Stand-in until `proto` has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reason(pub(crate) u32);
-
-/// Stand-in until `proto` has it.
-pub(crate) struct TxDone;
 
 /// The TCP connection that a path is wanted for.
 #[derive(Clone, Copy)]
