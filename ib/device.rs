@@ -8,6 +8,7 @@ use super::{
 };
 use crate::ext::{
     global::Global,
+    random,
     spinlock_bh::SpinLockBh,
     verbs::{
         self,
@@ -102,7 +103,7 @@ pub(super) struct Registry {
 impl Registry {
     /// An empty registry.
     fn new() -> impl PinInit<Self> {
-        let [a, b, ..] = verbs::random_u32().to_ne_bytes();
+        let [a, b, ..] = random::word().to_ne_bytes();
         pin_init!(Self {
             devices <- new_mutex!(KVec::new(), "smc_rs Registry.devices"),
             cache <- SpinLockBh::new(

@@ -14,10 +14,10 @@ use super::{
     WriteSeg, //
 };
 use crate::ext::{
+    random,
     ring::RingMem,
     spinlock_bh::SpinLockBh,
     verbs::{
-        self,
         Peer,
         Qp,
         QpUser,
@@ -175,7 +175,7 @@ impl Link {
         let link = Arc::new(
             Self {
                 qp,
-                psn: verbs::random_u32() & 0xff_ffff,
+                psn: random::word() & 0xff_ffff,
                 mtu: port.mtu,
             },
             GFP_KERNEL,

@@ -43,13 +43,14 @@ pub(crate) use self::{
 };
 
 use crate::ext::net::NetPtr;
-use core::net::IpAddr;
-
-#[allow(unused_imports)] // Until every layer is used.
 pub(crate) use crate::proto::{
-    conn::TxDone,
+    conn::{
+        TxDone,
+        MAX_WRITES, //
+    },
     reason::Reason, //
 };
+use core::net::IpAddr;
 
 /// The TCP connection that a path is wanted for.
 #[derive(Clone, Copy)]

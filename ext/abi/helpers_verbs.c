@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/etherdevice.h>
 #include <linux/inetdevice.h>
-#include <linux/random.h>
 #include <linux/scatterlist.h>
 #include <linux/vmalloc.h>
 #include <net/neighbour.h>
@@ -40,11 +39,6 @@ void smc_rs_ring_free(void *p, size_t len, bool contiguous)
 		__free_pages(virt_to_page(p), get_order(len));
 	else
 		vfree(p);
-}
-
-u32 smc_rs_random_u32(void)
-{
-	return get_random_u32();
 }
 
 u64 smc_rs_net_cookie(struct net *net)

@@ -11,7 +11,6 @@ void smc_rs_iov_iter_advance(struct iov_iter *i, size_t bytes);
 void *smc_rs_ring_alloc(size_t len, bool *contiguous);
 void smc_rs_ring_free(void *p, size_t len, bool contiguous);
 
-u32 smc_rs_random_u32(void);
 u64 smc_rs_net_cookie(struct net *net);
 void smc_rs_completion_init(struct completion *c);
 void smc_rs_completion_reinit(struct completion *c);

@@ -35,9 +35,3 @@ pub(crate) use self::{
         Shape, //
     },
 };
-
-/// A random number.
-pub(crate) fn random_u32() -> u32 {
-    // SAFETY: No requirements.
-    unsafe { super::abi::bindings::smc_rs_random_u32() }
-}
