@@ -16,3 +16,18 @@ int smc_rs_spin_trylock_bh(spinlock_t *l)
 {
 	return spin_trylock_bh(l);
 }
+
+struct workqueue_struct *smc_rs_alloc_workqueue(const char *name)
+{
+	return alloc_workqueue("%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0, name);
+}
+
+void smc_rs_drain_workqueue(struct workqueue_struct *wq)
+{
+	drain_workqueue(wq);
+}
+
+void smc_rs_destroy_workqueue(struct workqueue_struct *wq)
+{
+	destroy_workqueue(wq);
+}
