@@ -4,7 +4,7 @@
 # module: none
 
 [[ -s /lab/suites ]] || fail "no suite in the source"
-echo '*' >/sys/module/kunit/parameters/filter_glob
+printf '*' >/sys/module/kunit/parameters/filter_glob
 insmod /lab/smc_rs.ko
 passed=0
 while read -r suite; do
