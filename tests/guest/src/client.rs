@@ -150,7 +150,7 @@ impl Client<'_> {
 
 /// `smct pair`: a server in a thread of its own, then the client.
 pub fn pair(name: &str, args: &Args) -> Result<(), Fail> {
-    let count = args.number("parallel", 1)?;
+    let count = args.number("count", args.number("parallel", 1)?)?;
     thread::scope(|s| {
         let (tell, port) = mpsc::channel();
         let server = s.spawn(move || {

@@ -16,7 +16,7 @@ kill_one() {
 	# Until it is connected and, for a stream, in the middle of it.
 	pause 4
 	[[ -e /proc/$client && -e /proc/$SERVER ]] || fail "one ended: $(cat /tmp/client.$port /tmp/server.$port)"
-	$SMCT stat smcr_active --ns h2 --equals 1
+	expect_stat h2 smcr_active 1
 	if [[ $end == client ]]; then
 		kill -9 $client
 		wait $client || true
