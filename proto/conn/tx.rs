@@ -301,7 +301,7 @@ mod tests {
         let mut conn = connection()?;
         let _ = flush(&mut conn, 16000)?;
         let grant = conn.reserve_tx(500)?;
-        assert_eq!(grant.segments().iter().map(|s| s.len).nth(0), Some(384));
+        assert_eq!(grant.segments().iter().map(|s| s.len).next(), Some(384));
         assert_eq!(grant.segments().iter().map(|s| s.len).nth(1), Some(116));
         assert_eq!(conn.commit_tx(grant, 0), 0);
         assert_eq!(conn.unsent(), 0);
