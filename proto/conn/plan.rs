@@ -131,7 +131,6 @@ impl Connection {
             return None;
         }
         let data = self.plan_data();
-        self.tx.blocked = self.tx.unsent() > data;
         if !self.has_work() {
             return None;
         }
