@@ -57,6 +57,9 @@ use kernel::{
 /// Half of SOCK_MIN_SNDBUF: fewer read bytes are not worth a message of their own.
 const ACK_FLOOR: u32 = 2304;
 
+/// Like upstream's default of the autocorking sysctl.
+const AUTOCORK: u32 = 65_536;
+
 /// A connection over a link. The user must end with [`Conn::close`] or [`Conn::abort`], also after
 /// an error: until then the rings are kept for him.
 ///
@@ -82,6 +85,8 @@ pub(crate) struct Conn {
     /// The user.
     #[pin]
     owner: SpinLockBh<Option<Arc<dyn Owner>>>,
+    /// Bytes few enough to wait for a completion.
+    pub(super) autocork: Atomic<u32>,
     /// Whether it is in the queue for slots.
     pub(super) queued: Atomic<bool>,
     /// Winds the connection up.
@@ -108,6 +113,7 @@ impl Conn {
                     rx <- new_intr_mutex!((), "smc_rs_conn_rx"),
                     core <- new_spinlock_bh!(Core::new(), "smc_rs_conn_core"),
                     owner <- new_spinlock_bh!(None, "smc_rs_conn_owner"),
+                    autocork: Atomic::new(AUTOCORK),
                     queued: Atomic::new(false),
                     work <- new_work!("smc_rs_conn_work"),
                 }),
@@ -207,11 +213,15 @@ impl Conn {
     /// Cuts the connection off with an error, without leaving it: what arrived can still be read.
     /// Never sleeps.
     pub(crate) fn terminate(self: &Arc<Self>, error: Error) {
-        {
+        let gone = {
             let mut core = self.core.lock();
             core.error = core.error.or(Some(error));
-        }
+            core.user_gone
+        };
         self.tell(Events::READABLE | Events::WRITABLE | Events::ERROR);
+        if gone {
+            self.abort();
+        }
     }
 
     /// The group goes down: nothing can be sent any more; `link_gone`: nothing arrives either.

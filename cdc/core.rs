@@ -137,6 +137,12 @@ impl Core {
             return (Events::NONE, false);
         };
         let result = conn.on_cdc(cdc);
+        if let (Some(offset), Some(rings)) = (conn.urgent_offset(), &self.rings) {
+            let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+            if let Some(byte) = rings.rmb.mem().byte_at(offset) {
+                conn.store_urgent(byte);
+            }
+        }
         self.apply(result)
     }
 

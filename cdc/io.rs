@@ -11,6 +11,7 @@ use crate::{
     proto::{
         conn::{
             AckDecision,
+            NoUrgent,
             TxBlocked,
             TxGrant, //
         },
@@ -19,7 +20,10 @@ use crate::{
 };
 use kernel::{
     prelude::*,
-    sync::Arc, //
+    sync::{
+        atomic::Relaxed,
+        Arc, //
+    }, //
 };
 
 /// Most bytes one call copies while it holds the mutex.
@@ -42,15 +46,25 @@ fn errno(why: TxBlocked) -> Error {
 
 impl Conn {
     /// Takes bytes from `from` into the send buffer and sends them, or, with `more` promised or
-    /// other messages on their way, leaves small amounts for later (`autocork`: how small).
+    /// other messages on their way, leaves small amounts for later.
     ///
     /// Returns how many were taken: maybe not all. `EAGAIN`: no room, WRITABLE will come. Process
     /// context; sleeps for the mutex (interruptibly) and for the user's pages only.
-    pub(crate) fn send(
+    pub(crate) fn send(self: &Arc<Self>, from: &mut MsgIter<'_>, more: bool) -> Result<usize> {
+        self.send_as(from, more, false)
+    }
+
+    /// Like [`Conn::send`], and the last byte taken is urgent (MSG_OOB).
+    pub(crate) fn send_urgent(self: &Arc<Self>, from: &mut MsgIter<'_>) -> Result<usize> {
+        self.send_as(from, false, true)
+    }
+
+    /// Takes bytes; `urgent`: the last one is urgent.
+    fn send_as(
         self: &Arc<Self>,
         from: &mut MsgIter<'_>,
         more: bool,
-        autocork: u32,
+        urgent: bool,
     ) -> Result<usize> {
         let _tx = self.tx.lock()?;
         let (grant, rings) = self.start_send(from.count().min(CHUNK))?;
@@ -61,10 +75,14 @@ impl Conn {
             core.tx_busy = false;
             let (sent, push) = match core.conn.as_mut() {
                 Some(conn) => {
-                    let faulted = copied < grant.len();
-                    let sent = conn.commit_tx(grant, copied);
                     // After a fault no more comes, whatever was promised.
-                    (sent, conn.should_push(more && !faulted, autocork))
+                    let more = more && copied == grant.len();
+                    let sent = if urgent {
+                        conn.commit_urgent(grant, copied)
+                    } else {
+                        conn.commit_tx(grant, copied)
+                    };
+                    (sent, conn.should_push(more, self.autocork.load(Relaxed)))
                 }
                 None => (0, false),
             };
@@ -82,6 +100,17 @@ impl Conn {
             (0, n) if n > 0 => Err(EPIPE),
             _ => Ok(sent),
         }
+    }
+
+    /// How many waiting bytes are few enough to wait for a message on its way to complete
+    /// (automatic corking); 0: none.
+    pub(crate) fn set_autocork(&self, bytes: u32) {
+        self.autocork.store(bytes, Relaxed);
+    }
+
+    /// Posts what was held back for want of more (`more` was promised in vain). Never sleeps.
+    pub(crate) fn uncork(self: &Arc<Self>) {
+        self.push();
     }
 
     /// Reserves room for one copy.
@@ -139,6 +168,32 @@ impl Conn {
         let n = segments.len();
         self.end_recv(n);
         Ok(n)
+    }
+
+    /// The urgent byte (MSG_OOB); `EINVAL`: there is none, or it is in the stream. `EAGAIN`: it
+    /// is still on its way.
+    pub(crate) fn recv_urgent(&self, peek: bool) -> Result<u8> {
+        let mut core = self.core.lock();
+        match core.conn.as_mut().map(|conn| conn.recv_urgent(peek)) {
+            Some(Ok(byte)) => Ok(byte),
+            Some(Err(NoUrgent::NotYet)) => Err(EAGAIN),
+            Some(Err(NoUrgent::Invalid)) => Err(EINVAL),
+            None => Err(ENOTCONN),
+        }
+    }
+
+    /// Whether an urgent byte is there (POLLPRI), and whether reading is at the mark (SIOCATMARK).
+    pub(crate) fn urgent(&self) -> (bool, bool) {
+        let core = self.core.lock();
+        let conn = core.conn.as_ref();
+        conn.map_or((false, false), |conn| (conn.has_urgent(), conn.at_mark()))
+    }
+
+    /// SO_OOBINLINE.
+    pub(crate) fn set_urgent_inline(&self, inline: bool) {
+        if let Some(conn) = self.core.lock().conn.as_mut() {
+            conn.set_urgent_inline(inline);
+        }
     }
 
     /// Finds what can be read; `None` at the end.

@@ -15,7 +15,7 @@ use crate::{
         MAX_WRITES, //
     },
     lgr::{
-        Port,
+        Phase,
         Pushed, //
     },
     proto::conn::TxDone, //
@@ -83,6 +83,10 @@ impl Conn {
         {
             self.queued.store(false, Relaxed);
         }
+        // The end of the group must not have missed it: the queue holds references.
+        if self.seat.phase() == Phase::Dead {
+            self.seat.waiting.clear();
+        }
     }
 
     /// Posts the writes and the message of a plan.
@@ -110,7 +114,7 @@ impl Conn {
         self.seat.link_broken();
     }
 
-    /// Slots are free; see [`Port::on_slots`].
+    /// Slots are free; see [`crate::lgr::Port::on_slots`].
     pub(super) fn slots_free(self: Arc<Self>) -> Pushed {
         self.queued.store(false, Relaxed);
         let pushed = self.push_one();
@@ -126,6 +130,8 @@ impl TxOwner for Conn {
         let (events, push, release) = {
             let mut core = self.core.lock();
             core.posts -= 1;
+            let (sndbuf, _) = core.sizes();
+            let quarter = usize::try_from(sndbuf / 4).unwrap_or(0);
             let Some(conn) = core.conn.as_mut() else {
                 return;
             };
@@ -134,7 +140,9 @@ impl TxOwner for Conn {
             } else {
                 conn.tx_lost(cookie)
             };
-            let wake = fx.wake_writer && core::mem::take(&mut core.want_space);
+            // Waking for every few bytes would cost more than it brings.
+            let roomy = conn.inflight() == 0 || conn.tx_space() >= quarter;
+            let wake = fx.wake_writer && roomy && core::mem::take(&mut core.want_space);
             let events = Events::WRITABLE.when(wake)
                 | Events::PROGRESS.when(fx.wake_writer)
                 | Events::DRAINED.when(core.take_drained());

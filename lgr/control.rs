@@ -50,7 +50,7 @@ use kernel::{
 /// The number of the only link.
 const LINK_NUM: u8 = 1;
 /// Most exchanges about keys that may be wanted at a time.
-const JOBS: usize = 512;
+const JOBS: usize = 288;
 /// When to try again to send if no slot was free.
 const RETRY_MS: u64 = 10;
 
@@ -250,6 +250,7 @@ impl Group {
     pub(crate) fn expect_link(self: &Arc<Self>, waiter: Arc<Waiter>) {
         self.control.inner.lock().link_waiter = Some(waiter);
         self.with_machine(|llc| llc.expect_confirm_link(timer::now_ms()));
+        self.waiter_added();
     }
 
     /// Client: the link works, CONFIRM LINK is answered.
@@ -261,6 +262,7 @@ impl Group {
     pub(crate) fn request_link(self: &Arc<Self>, waiter: Arc<Waiter>) {
         self.control.inner.lock().link_waiter = Some(waiter);
         self.with_machine(|llc| llc.start_confirm_link(timer::now_ms()));
+        self.waiter_added();
     }
 
     /// Tells the peer of a new RMB; `waiter` hears of the answer.
@@ -276,6 +278,7 @@ impl Group {
             running: false,
         })?;
         self.pump();
+        self.waiter_added();
         Ok(())
     }
 
@@ -290,6 +293,7 @@ impl Group {
         });
         if added.is_ok() {
             self.pump();
+            self.waiter_added();
         }
     }
 
@@ -329,6 +333,13 @@ impl Group {
             }
         }
         true
+    }
+
+    /// Something waits on the machine now: the end of the group must not have missed it.
+    fn waiter_added(self: &Arc<Self>) {
+        if self.is_over() {
+            self.control.fail_waiters(self.reason());
+        }
     }
 
     /// Does what the machine wants done. Any context, never sleeps.

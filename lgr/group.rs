@@ -14,7 +14,10 @@ use super::{
         self,
         Counted, //
     },
-    tokens::Tokens,
+    tokens::{
+        PortInfo,
+        Tokens, //
+    },
     upper::Upper, //
 };
 use crate::{
@@ -316,6 +319,11 @@ impl Group {
         self.key.role == Role::Server
     }
 
+    /// Calls `f` for each connection, for display.
+    pub(crate) fn for_each_conn(&self, mut f: impl FnMut(PortInfo)) {
+        self.tokens.for_each(|port| f(port.describe()));
+    }
+
     /// Seats taken, for display.
     pub(crate) fn seats(&self) -> u32 {
         self.state.lock().seats
@@ -329,10 +337,11 @@ impl Group {
 
     /// Moves the timer to the next thing to do. Any context.
     pub(super) fn arm(self: &Arc<Self>) {
-        let llc = self.control.timeout();
         let now = timer::now_ms();
-        // The timer is moved under the lock, so that none is set after the group is dead.
+        // All under the lock: no timer is set after the group is dead, and of two threads the one
+        // that saw less doesn't have the last word.
         let state = self.state.lock();
+        let llc = self.control.timeout();
         let at = match state.phase {
             Phase::Dead => return,
             Phase::Dying => Some(state.farewell_at),
@@ -374,8 +383,25 @@ impl Group {
         let _ = workqueue::queue().enqueue::<_, 1>(self.clone());
     }
 
+    /// Whether the group is ending or has ended.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.phase(), Phase::Dying | Phase::Dead)
+    }
+
+    /// A first contact failed on our side: nobody needs the group.
+    pub(crate) fn contact_failed(self: &Arc<Self>) {
+        if self.phase() == Phase::Forming {
+            self.end(End::Contact);
+        }
+    }
+
+    /// The peer says that it doesn't have this group (any more).
+    pub(crate) fn out_of_sync(self: &Arc<Self>) {
+        self.end(End::Peer);
+    }
+
     /// The reason of the end as far as waiting handshakes care.
-    fn reason(&self) -> Reason {
+    pub(super) fn reason(&self) -> Reason {
         match self.state.lock().end {
             Some(End::Contact | End::LinkDown) => Reason::TIMEOUT_CL,
             _ => Reason::NOACTLINK,

@@ -40,8 +40,7 @@ pub(crate) use self::{
         find_server,
         for_each,
         groups,
-        net_exit,
-        out_of_sync, //
+        net_exit, //
     },
     tokens::{
         Port,

@@ -97,7 +97,7 @@ impl WaitQueue {
     }
 
     /// Forgets everybody; for a dead link.
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         loop {
             let next = self.ring.lock().pop();
             if next.is_none() {

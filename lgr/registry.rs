@@ -131,12 +131,6 @@ pub(crate) fn net_exit(net: NetId) {
     end_groups(|group| group.key.net == net);
 }
 
-/// The peer says that it doesn't know the group that we took (a DECLINE that says "out of sync"):
-/// groups with it end.
-pub(crate) fn out_of_sync(key: &Key) {
-    end_groups(|group| group.key == *key);
-}
-
 /// Module exit: ends all groups and waits until they are gone. No sockets exist any more. Sleeps.
 pub(crate) fn exit() {
     CLOSED.store(true, Relaxed);

@@ -62,7 +62,7 @@ enum Side {
 }
 
 /// A handshake with a peer. Dropped before it is ready it gives everything back, a first contact's
-/// link group included.
+/// link group included. It holds the `wake` it was made with until it is dropped.
 pub(crate) struct Contact {
     /// Which side we are.
     side: Side,
@@ -87,6 +87,19 @@ impl Contact {
             self.step = Step::Over;
         }
         result
+    }
+
+    /// Whether a link group is being made.
+    pub(crate) fn is_first(&self) -> bool {
+        self.first
+    }
+
+    /// The peer declined with the out-of-sync flag: it doesn't know the link group that we took,
+    /// so nobody else shall be put there.
+    pub(crate) fn out_of_sync(&self) {
+        if let Ok(group) = self.parts.group() {
+            group.out_of_sync();
+        }
     }
 
     /// One step.

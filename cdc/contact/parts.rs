@@ -246,6 +246,7 @@ impl Parts {
 impl Drop for Parts {
     fn drop(&mut self) {
         if let Some(conn) = self.conn.take() {
+            conn.group().contact_failed();
             conn.abort();
         }
     }
