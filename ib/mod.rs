@@ -38,14 +38,16 @@ pub(crate) use self::{
         PeerQp,
         TxOwner,
         WriteSeg,
-        MAX_WRITES,
         MSG_LEN, //
     },
 };
 
 use crate::ext::net::NetPtr;
 pub(crate) use crate::proto::{
-    conn::TxDone,
+    conn::{
+        TxDone,
+        MAX_WRITES, //
+    },
     reason::Reason, //
 };
 use core::net::IpAddr;
