@@ -17,7 +17,10 @@ use core::{
 /// # Invariants
 ///
 /// Points to a valid `iov_iter` that only this value uses during `'a`.
-pub(crate) struct MsgIter<'a>(NonNull<bindings::iov_iter>, PhantomData<&'a mut bindings::iov_iter>);
+pub(crate) struct MsgIter<'a>(
+    NonNull<bindings::iov_iter>,
+    PhantomData<&'a mut bindings::iov_iter>,
+);
 
 impl MsgIter<'_> {
     /// The iterator of `msg`.

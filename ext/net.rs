@@ -33,4 +33,10 @@ impl NetPtr<'_> {
     pub(super) fn as_raw(self) -> *mut bindings::net {
         self.0.as_ptr()
     }
+
+    /// A number that no other namespace ever has.
+    pub(crate) fn cookie(self) -> u64 {
+        // SAFETY: The namespace is alive by the type invariants.
+        unsafe { bindings::smc_rs_net_cookie(self.as_raw()) }
+    }
 }
