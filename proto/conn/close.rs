@@ -365,6 +365,20 @@ mod tests {
     }
 
     #[test]
+    fn nothing_follows_a_close() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        conn.close();
+        assert_eq!(post(&mut conn)?.cdc.state, ConnFlags::CLOSED);
+        let mut cdc = message(1, 16384, 0)?;
+        cdc.flags.0 = 0x90;
+        assert!(!conn.on_cdc(&cdc)?.push);
+        conn.request_ack();
+        conn.abort();
+        assert_eq!(conn.plan_tx(), None);
+        Ok(())
+    }
+
+    #[test]
     fn close_then_abort() -> Result<(), Oops> {
         let mut conn = connection()?;
         let _ = flush(&mut conn, 16384)?;
