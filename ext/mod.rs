@@ -5,6 +5,7 @@
 
 mod abi;
 pub(crate) mod global;
+pub(crate) mod host;
 pub(crate) mod iov;
 pub(crate) mod mutex;
 pub(crate) mod net;
