@@ -48,7 +48,7 @@ lab_module() {
 # libc is the guest's.
 guest_cargo() {
 	LAB_OUT=$(out_dir guest) in_root "$(build_root)" \
-		env CARGO_TARGET_DIR=/out cargo "$@" --manifest-path /src/tests/guest/Cargo.toml
+		env CARGO_TARGET_DIR=/out cargo "$1" --manifest-path /src/tests/guest/Cargo.toml "${@:2}"
 }
 
 # lab_smct: build the guest test program, print its path.

@@ -60,7 +60,7 @@ check_format() {
 # host_cargo ARG...: cargo of the build root on the host crate.
 host_cargo() {
 	LAB_OUT=$(out_dir host) in_root "$(build_root)" \
-		env CARGO_TARGET_DIR=/out cargo "$@" --manifest-path /src/tests/host/Cargo.toml
+		env CARGO_TARGET_DIR=/out cargo "$1" --manifest-path /src/tests/host/Cargo.toml "${@:2}"
 }
 
 check_lints() {
