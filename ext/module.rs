@@ -5,7 +5,6 @@
 //! C header: [`include/linux/module.h`](srctree/include/linux/module.h)
 
 use super::abi::bindings;
-use kernel::prelude::*;
 
 /// This module's `struct module`, in our bindings' type.
 pub(super) const fn this() -> *mut bindings::module {

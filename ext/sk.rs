@@ -4,7 +4,10 @@
 //!
 //! C header: [`include/net/sock.h`](srctree/include/net/sock.h)
 
-use super::abi::bindings;
+use super::{
+    abi::bindings,
+    net::NetPtr, //
+};
 use core::{
     net::{
         IpAddr,
@@ -96,10 +99,11 @@ impl Sk {
     }
 
     /// The address of the namespace, to compare or to look up per-namespace state.
-    pub(crate) fn net(&self) -> super::netns::Net<'_> {
-        // SAFETY: A sock's namespace lives as long as the sock for user sockets; for kernel
-        // sockets the namespace outlives the sock too.
-        unsafe { super::netns::Net::from_raw(bindings::smc_rs_sock_net(self.as_raw())) }
+    pub(crate) fn net(&self) -> NetPtr<'_> {
+        // SAFETY: A sock has a namespace, which lives as long as the sock.
+        unsafe {
+            NetPtr::from_raw(NonNull::new_unchecked(bindings::smc_rs_sock_net(self.as_raw())))
+        }
     }
 
     /// Whether the socket's family is IPv6 (also when it speaks IPv4).

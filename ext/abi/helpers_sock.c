@@ -3,7 +3,11 @@
 #include <linux/kprobes.h>
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
+#include <linux/splice.h>
+#include <linux/uaccess.h>
+#include <linux/compat.h>
 #include <linux/workqueue.h>
+#include <net/inet_common.h>
 #include <net/inet_connection_sock.h>
 #include <net/ipv6.h>
 #include <net/netns/generic.h>
@@ -307,7 +311,7 @@ bool smc_rs_tcp_acked(const struct sock *sk)
 
 bool smc_rs_tcp_corked(const struct sock *sk)
 {
-	return data_race(tcp_sk(sk)->nonagle) & TCP_NAGLE_CORK;
+	return tcp_sk(sk)->nonagle & TCP_NAGLE_CORK;
 }
 
 bool smc_rs_tcp_has_data(const struct sock *sk)
@@ -473,4 +477,68 @@ unsigned long smc_rs_regs_arg(struct pt_regs *regs, unsigned int n)
 unsigned long smc_rs_regs_ret(struct pt_regs *regs)
 {
 	return regs_return_value(regs);
+}
+
+int smc_rs_put_user_int(int val, unsigned long addr)
+{
+	return put_user(val, (int __user *)addr);
+}
+
+unsigned long smc_rs_compat_ptr(unsigned long arg)
+{
+#ifdef CONFIG_COMPAT
+	return (unsigned long)compat_ptr(arg);
+#else
+	return arg;
+#endif
+}
+
+ssize_t smc_rs_copy_splice(struct socket *sock, loff_t *ppos, struct pipe_inode_info *pipe,
+			   size_t len, unsigned int flags)
+{
+	if (!sock->file)
+		return -EOPNOTSUPP;
+	return copy_splice_read(sock->file, ppos, pipe, len, flags);
+}
+
+/*
+ * Makes a TCP sock and grafts it to the user's socket, whose family is ours. The inner socket
+ * never had a file: without its sock it releases cleanly.
+ */
+int smc_rs_create_inner(struct net *net, int family, struct socket *sock, int kern)
+{
+	struct socket *inner;
+	struct sock *sk;
+	int rc;
+
+	rc = __sock_create(net, family, SOCK_STREAM, IPPROTO_TCP, &inner, kern);
+	if (rc)
+		return rc;
+	sk = inner->sk;
+	inner->sk = NULL;
+	sock_graft(sk, sock);
+	if (test_bit(SOCK_SUPPORT_ZC, &inner->flags))
+		set_bit(SOCK_SUPPORT_ZC, &sock->flags);
+	sock_release(inner);
+	return 0;
+}
+
+void smc_rs_set_rcvlowat_raw(struct sock *sk, int val)
+{
+	WRITE_ONCE(sk->sk_rcvlowat, val);
+}
+
+int smc_rs_rcvlowat_raw(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_rcvlowat);
+}
+
+u64 smc_rs_now_ms(void)
+{
+	return ktime_to_ms(ktime_get());
+}
+
+bool smc_rs_ipv6_enabled(void)
+{
+	return ipv6_mod_enabled();
 }

@@ -90,3 +90,12 @@ bool smc_rs_net_is_init(const struct net *net);
 unsigned long smc_rs_regs_arg(struct pt_regs *regs, unsigned int n);
 unsigned long smc_rs_regs_ret(struct pt_regs *regs);
 
+int smc_rs_put_user_int(int val, unsigned long addr);
+unsigned long smc_rs_compat_ptr(unsigned long arg);
+ssize_t smc_rs_copy_splice(struct socket *sock, loff_t *ppos, struct pipe_inode_info *pipe,
+			   size_t len, unsigned int flags);
+int smc_rs_create_inner(struct net *net, int family, struct socket *sock, int kern);
+void smc_rs_set_rcvlowat_raw(struct sock *sk, int val);
+int smc_rs_rcvlowat_raw(const struct sock *sk);
+u64 smc_rs_now_ms(void);
+bool smc_rs_ipv6_enabled(void);

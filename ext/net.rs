@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Network namespaces, borrowed for a call.
+//!
+//! C header: [`include/net/net_namespace.h`](srctree/include/net/net_namespace.h)
+
+use super::abi::bindings;
+use core::{
+    marker::PhantomData,
+    ptr::NonNull, //
+};
+
+/// A network namespace that is alive for `'a`.
+///
+/// # Invariants
+///
+/// Points to a `struct net` that is not freed during `'a`.
+#[derive(Clone, Copy)]
+pub(crate) struct NetPtr<'a>(NonNull<bindings::net>, PhantomData<&'a bindings::net>);
+
+impl NetPtr<'_> {
+    /// Wraps a raw pointer.
+    ///
+    /// # Safety
+    ///
+    /// `net` must stay alive for the lifetime the caller picks.
+    pub(super) unsafe fn from_raw(net: NonNull<bindings::net>) -> Self {
+        // INVARIANT: By the safety requirements.
+        Self(net, PhantomData)
+    }
+
+    /// The raw pointer.
+    pub(super) fn as_raw(self) -> *mut bindings::net {
+        self.0.as_ptr()
+    }
+}
