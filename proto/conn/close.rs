@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Who closed how (RFC 7609 4.8): shutdown, close, abort, of both sides, in any order.
+//!
+//! A local request is carried out by a flag in a message: D or C once all committed data is
+//! posted, A at once if the application aborts. After C or A nothing more is sent. What arrives
+//! after a local close is thrown away, so that two closing sides can never wait for each other's
+//! space; having thrown data away turns C into A.
+
+use super::super::wire::cdc::ConnFlags;
+use super::tx::TxBlocked;
+use super::Connection;
+
+/// What the application asked for; later ones replace earlier ones.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Phase {
+    /// Nothing yet.
+    Open,
+    /// To write no more.
+    WriteShut,
+    /// To close when all data is posted.
+    Closed,
+    /// To give up at once.
+    Aborted,
+}
+
+/// State of both sides.
+#[derive(Debug)]
+pub(super) struct Close {
+    /// What the application asked for.
+    pub(super) phase: Phase,
+    /// Received data was thrown away unread.
+    pub(super) unread: bool,
+    /// Flags that plans carried.
+    pub(super) sent: ConnFlags,
+    /// Flags that the peer sent.
+    pub(super) peer: ConnFlags,
+    /// The peer broke the protocol: what it says counts no more.
+    pub(super) faulted: bool,
+    /// No message can be sent any more.
+    dead: bool,
+}
+
+impl Close {
+    /// Both sides open.
+    pub(super) fn new() -> Self {
+        Self {
+            phase: Phase::Open,
+            unread: false,
+            sent: ConnFlags::default(),
+            peer: ConnFlags::default(),
+            faulted: false,
+            dead: false,
+        }
+    }
+
+    /// Whether the peer will read nothing more.
+    fn peer_gone(&self) -> bool {
+        self.faulted || self.peer.has(ConnFlags::ANY_CLOSE)
+    }
+}
+
+impl Connection {
+    /// The application will write no more; the peer is told after all committed data.
+    /// Call [`Connection::plan_tx`] afterwards.
+    pub(crate) fn shutdown_write(&mut self) {
+        self.advance(Phase::WriteShut);
+    }
+
+    /// The application closed: it will neither read nor write. Unread data is thrown away.
+    /// Call [`Connection::plan_tx`] afterwards.
+    pub(crate) fn close(&mut self) {
+        self.advance(Phase::Closed);
+        self.discard_rx();
+    }
+
+    /// The application gives the connection up; unsent and unread data is thrown away.
+    /// Call [`Connection::plan_tx`] afterwards.
+    pub(crate) fn abort(&mut self) {
+        self.advance(Phase::Aborted);
+        self.discard_rx();
+        self.tx.discard();
+    }
+
+    /// No message can be sent or received any more: the link is gone. Nothing is planned from
+    /// now on; received data can still be read.
+    pub(crate) fn kill(&mut self) {
+        self.close.dead = true;
+        self.tx.discard();
+        self.tx.again = false;
+    }
+
+    /// Enters a later phase.
+    fn advance(&mut self, phase: Phase) {
+        self.close.phase = self.close.phase.max(phase);
+    }
+
+    /// Throws away readable data if nobody will read it.
+    pub(super) fn discard_rx(&mut self) {
+        if self.close.phase >= Phase::Closed {
+            self.close.unread |= self.rx.readable() > 0;
+            self.rx.pass_all();
+            self.rx.consume(0);
+        }
+    }
+
+    /// Whether data may be put into the send buffer.
+    pub(super) fn tx_allowed(&self) -> Result<(), TxBlocked> {
+        let close = &self.close;
+        if close.phase >= Phase::WriteShut {
+            Err(TxBlocked::Shut)
+        } else if close.dead {
+            Err(TxBlocked::Dead)
+        } else if close.faulted || close.peer.has(ConnFlags::ABORTED) {
+            Err(TxBlocked::PeerAborted)
+        } else if close.peer.has(ConnFlags::CLOSED) {
+            Err(TxBlocked::PeerClosed)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Whether any message may still be planned.
+    pub(super) fn can_plan(&self) -> bool {
+        !self.close.dead && !self.close.sent.has(ConnFlags::ANY_CLOSE)
+    }
+
+    /// Whether the peer still cares about what we read.
+    pub(super) fn acks_matter(&self) -> bool {
+        self.can_plan() && !self.close.peer_gone()
+    }
+
+    /// The flag that the next plan should carry for the current phase, if not carried already;
+    /// `drained` says whether all committed data is or will be covered by plans.
+    pub(super) fn close_flag(&self, drained: bool) -> Option<ConnFlags> {
+        let flag = match self.close.phase {
+            Phase::Open => return None,
+            Phase::Aborted => ConnFlags::ABORTED,
+            _ if !drained => return None,
+            Phase::WriteShut => ConnFlags::DONE,
+            Phase::Closed if self.close.unread => ConnFlags::ABORTED,
+            Phase::Closed => ConnFlags::CLOSED,
+        };
+        let news = !self.close.sent.has(flag.and(ConnFlags::ANY_CLOSE));
+        // Nobody is left to be told that we write no more.
+        let heard = flag != ConnFlags::DONE || !self.close.peer_gone();
+        (news && heard).then_some(flag)
+    }
+
+    /// What the application asked for so far.
+    pub(crate) fn phase(&self) -> Phase {
+        self.close.phase
+    }
+
+    /// We write no more.
+    pub(crate) fn write_shut(&self) -> bool {
+        self.close.phase >= Phase::WriteShut
+    }
+
+    /// The peer writes no more: after the readable data comes the end (or an error, see
+    /// [`Connection::peer_aborted`]).
+    pub(crate) fn peer_done(&self) -> bool {
+        self.close.peer.has(ConnFlags::KNOWN)
+    }
+
+    /// The peer closed in order; it reads no more either.
+    pub(crate) fn peer_closed(&self) -> bool {
+        self.close.peer.has(ConnFlags::CLOSED)
+    }
+
+    /// The peer aborted: after the readable data comes ECONNRESET.
+    pub(crate) fn peer_aborted(&self) -> bool {
+        self.close.peer.has(ConnFlags::ABORTED)
+    }
+
+    /// The peer broke the protocol.
+    pub(crate) fn faulted(&self) -> bool {
+        self.close.faulted
+    }
+
+    /// No message can be sent any more.
+    pub(crate) fn is_dead(&self) -> bool {
+        self.close.dead
+    }
+
+    /// The peer's close arrived and nothing was lost on the way.
+    pub(super) fn ended_in_order(&self) -> bool {
+        self.close.peer.has(ConnFlags::ANY_CLOSE) && !self.close.faulted && !self.close.dead
+    }
+
+    /// Both sides closed (or the peer can't), and no message is on its way: nothing will happen
+    /// any more, and the peer has no business left in our receive buffer.
+    pub(crate) fn finished(&self) -> bool {
+        let ours = self.close.sent.has(ConnFlags::ANY_CLOSE);
+        let quiet = self.tx.pending == 0 && !self.tx.posting;
+        quiet && (self.close.dead || (ours && self.close.peer_gone()))
+    }
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Plans: which bytes are written where, and what the message after them says.
+
+use super::super::cursor::Cursor;
+use super::super::ring::{
+    Pos,
+    RingSize, //
+};
+use super::super::wire::cdc::{
+    Cdc,
+    ConnFlags,
+    ProdFlags, //
+};
+use super::Connection;
+
+/// Most writes of one plan: the end of the send buffer and the end of the peer's receive buffer
+/// can each split the data once. (The fourth is never needed; it makes the loop's bound obvious.)
+pub(crate) const MAX_WRITES: usize = 4;
+
+/// One contiguous write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Write {
+    /// Offset in the send buffer.
+    pub(crate) src: u32,
+    /// Offset in the peer's receive buffer.
+    pub(crate) dst: u32,
+    /// Bytes.
+    pub(crate) len: u32,
+}
+
+/// What a plan's completion frees; goes along with the posted message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct TxDone {
+    /// Data up to here is covered.
+    upto: Pos,
+}
+
+impl TxDone {
+    /// Up to where data is covered.
+    pub(super) fn upto(self) -> Pos {
+        self.upto
+    }
+
+    /// As a number, for transports that carry one.
+    pub(crate) fn to_raw(self) -> u64 {
+        self.upto.get()
+    }
+
+    /// From the number of [`TxDone::to_raw`].
+    pub(crate) fn from_raw(raw: u64) -> Self {
+        Self {
+            upto: Pos::new(raw),
+        }
+    }
+}
+
+/// Writes, then one message; both go out in this order on one link.
+#[must_use]
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) struct TxPlan {
+    /// The writes; the ones in use come first.
+    writes: [Write; MAX_WRITES],
+    /// The message.
+    pub(crate) cdc: Cdc,
+    /// For [`Connection::tx_complete`] when the message completes.
+    pub(crate) done: TxDone,
+}
+
+impl TxPlan {
+    /// The writes, in order.
+    pub(crate) fn writes(&self) -> &[Write] {
+        let used = self.writes.iter().take_while(|w| w.len > 0).count();
+        self.writes.get(..used).unwrap_or(&[])
+    }
+}
+
+/// Splits `len` bytes from `pos` on where either ring ends.
+fn split(pos: Pos, len: u32, src: RingSize, dst: RingSize) -> [Write; MAX_WRITES] {
+    let mut writes = [Write::default(); MAX_WRITES];
+    let (mut pos, mut left) = (pos, len);
+    for write in &mut writes {
+        let (s, d) = (src.offset(pos), dst.offset(pos));
+        let n = left
+            .min(src.bytes().saturating_sub(s))
+            .min(dst.bytes().saturating_sub(d));
+        if n > 0 {
+            *write = Write {
+                src: s,
+                dst: d,
+                len: n,
+            };
+        }
+        pos = pos.plus(n);
+        left = left.saturating_sub(n);
+    }
+    writes
+}
+
+impl Connection {
+    /// Data that a plan could carry now; none once nobody reads it.
+    fn plan_data(&self) -> u32 {
+        if self.acks_matter() {
+            self.tx.sendable()
+        } else {
+            0
+        }
+    }
+
+    /// The close flag that a plan with `data` bytes could carry now.
+    fn plan_flag(&self, data: u32) -> Option<ConnFlags> {
+        let drained = self.tx.unsent() == data;
+        self.close_flag(drained)
+    }
+
+    /// Whether a plan would have something to say.
+    pub(super) fn has_work(&self) -> bool {
+        let data = self.plan_data();
+        let tell = self.acks_matter() && (self.rx.ack || self.tx.urgent_news());
+        self.can_plan() && (data > 0 || tell || self.plan_flag(data).is_some())
+    }
+
+    /// The next plan to post, if there is anything to say: data, a close flag, or how far we read.
+    ///
+    /// While another plan is being posted the answer is no, and [`Connection::posted`] will ask
+    /// for another call.
+    pub(crate) fn plan_tx(&mut self) -> Option<TxPlan> {
+        if self.tx.posting {
+            self.tx.again = true;
+            return None;
+        }
+        let data = self.plan_data();
+        self.tx.blocked = self.tx.unsent() > data;
+        if !self.has_work() {
+            return None;
+        }
+        let flag = self.plan_flag(data).unwrap_or_default();
+        let writes = split(self.tx.sent, data, self.tx.ring, self.tx.peer);
+        self.tx.sent = self.tx.sent.plus(data);
+        self.tx.seq = self.tx.seq.wrapping_add(1);
+        self.tx.pending = self.tx.pending.saturating_add(1);
+        self.tx.posting = true;
+        self.rx.confirmed = self.rx.read;
+        self.rx.ack = false;
+        self.close.sent = self.close.sent.and(flag);
+        let urgent = self.tx.plan_urgent();
+        let cdc = Cdc {
+            seq: self.tx.seq,
+            token: self.peer_token,
+            prod: Cursor::at(self.tx.sent, self.tx.peer),
+            cons: Cursor::at(self.rx.confirmed, self.rx.ring),
+            // With the ring full there is nothing more to post that could say so later.
+            flags: urgent.with(ProdFlags::BLOCKED, self.tx.window() == 0),
+            state: self.close.sent,
+        };
+        let done = TxDone { upto: self.tx.sent };
+        Some(TxPlan { writes, cdc, done })
+    }
+
+    /// The last plan was posted. If the answer is yes, call [`Connection::plan_tx`] again.
+    pub(crate) fn posted(&mut self) -> bool {
+        self.tx.posting = false;
+        core::mem::take(&mut self.tx.again)
+    }
+
+    /// The last plan could not be posted, so no completion will come: the connection is dead.
+    pub(crate) fn post_failed(&mut self) {
+        self.tx.posting = false;
+        self.tx.pending = self.tx.pending.saturating_sub(1);
+        self.kill();
+    }
+}

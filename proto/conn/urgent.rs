@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Urgent data (MSG_OOB): one byte of the stream that may be read out of turn.
+//!
+//! A sender announces it with P and, in the message whose producer cursor lies just behind it,
+//! marks it with U. Standard peers can't handle data behind an urgent byte that they have not
+//! passed, so nothing behind it is posted until they have; the application may go on sending into
+//! the send buffer, and a later urgent byte replaces one that was not posted yet.
+//!
+//! A receiver lifts the byte out of the stream (or leaves it in with SO_OOBINLINE); reads end in
+//! front of it.
+
+use super::super::ring::Pos;
+use super::super::wire::cdc::ProdFlags;
+use super::rx::Rx;
+use super::tx::{
+    Tx,
+    TxGrant, //
+};
+use super::Connection;
+
+/// The urgent byte of the way out.
+#[derive(Debug, Default)]
+pub(super) struct TxUrgent {
+    /// Just behind an urgent byte that no plan covers yet.
+    next: Option<Pos>,
+    /// The peer was told that it will come.
+    told: bool,
+    /// Just behind the last urgent byte planned.
+    last: Pos,
+}
+
+/// The urgent byte of the way in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Mark {
+    /// Just behind the byte.
+    end: Pos,
+    /// The byte, once the caller copied it.
+    byte: Option<u8>,
+    /// The application took it.
+    taken: bool,
+}
+
+/// The urgent bytes of the way in.
+#[derive(Debug, Default)]
+pub(super) struct RxUrgent {
+    /// The last one that arrived, until reads pass it.
+    mark: Option<Mark>,
+    /// The peer said that one will come.
+    announced: bool,
+    /// It stays in the stream.
+    inline: bool,
+}
+
+/// Why there is no urgent byte to take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NoUrgent {
+    /// There is none, it was taken, or it stays in the stream.
+    Invalid,
+    /// It was announced and has not arrived.
+    NotYet,
+}
+
+impl Tx {
+    /// How far plans may go: to the next urgent byte; not behind one the peer has not passed.
+    pub(super) fn urgent_limit(&self) -> u32 {
+        if self.urgent.last > self.acked {
+            return 0;
+        }
+        match self.urgent.next {
+            Some(end) => end.since(self.sent),
+            None => u32::MAX,
+        }
+    }
+
+    /// Whether the peer should be told now that an urgent byte will come.
+    pub(super) fn urgent_news(&self) -> bool {
+        self.urgent.next.is_some() && !self.urgent.told
+    }
+
+    /// Flags for a plan that covers all up to `sent`.
+    pub(super) fn plan_urgent(&mut self) -> ProdFlags {
+        let Some(end) = self.urgent.next else {
+            return ProdFlags::default();
+        };
+        let present = end == self.sent;
+        self.urgent.told = true;
+        if present {
+            self.urgent = TxUrgent {
+                last: end,
+                ..TxUrgent::default()
+            };
+        }
+        ProdFlags::URGENT_PENDING.with(ProdFlags::URGENT_PRESENT, present)
+    }
+
+    /// Forgets an urgent byte that no plan covers.
+    pub(super) fn discard_urgent(&mut self) {
+        self.urgent.next = None;
+    }
+}
+
+impl Rx {
+    /// A message brought data, or not, with these flags. True if an urgent byte arrived.
+    pub(super) fn take_urgent(&mut self, flags: ProdFlags, wrote: bool) -> bool {
+        self.urgent.announced = flags.has(ProdFlags::URGENT_PENDING);
+        if !wrote || !flags.has(ProdFlags::URGENT_PRESENT) {
+            return false;
+        }
+        self.urgent.announced = false;
+        self.urgent.mark = Some(Mark {
+            end: self.received,
+            byte: None,
+            taken: false,
+        });
+        self.pass_urgent(self.read, 0);
+        true
+    }
+
+    /// Just behind the urgent byte if that is still to be read or passed.
+    fn urgent_end(&self) -> Option<Pos> {
+        let end = self.urgent.mark?.end;
+        (end > self.read).then_some(end)
+    }
+
+    /// Just behind the urgent byte if reads will leave it out.
+    fn urgent_gap(&self) -> Option<Pos> {
+        self.urgent_end().filter(|_| !self.urgent.inline)
+    }
+
+    /// Unread bytes that no read returns.
+    pub(super) fn urgent_hidden(&self) -> u32 {
+        u32::from(self.urgent_gap().is_some())
+    }
+
+    /// Where the bytes after `skip` readable ones begin, and how many a read may return there.
+    pub(super) fn urgent_window(&self, skip: u32) -> (Pos, u32) {
+        let start = self.read.plus(skip);
+        let Some(end) = self.urgent_end() else {
+            return (start, self.received.since(start));
+        };
+        // Bytes between the start and the urgent one.
+        let ahead = end.since(start.plus(1));
+        if ahead > 0 {
+            return (start, ahead);
+        }
+        // At the byte or behind it: it is the next to read, or counts as not there.
+        let start = start.plus(u32::from(!self.urgent.inline));
+        (start, self.received.since(start))
+    }
+
+    /// Reads went from `from` over `n` readable bytes: passes an urgent byte that is next now.
+    pub(super) fn pass_urgent(&mut self, from: Pos, n: u32) {
+        let Some(mark) = self.urgent.mark else {
+            self.read = from.plus(n);
+            return;
+        };
+        let to = from.plus(n);
+        if from >= mark.end {
+            // Behind the mark already; any further read ends it.
+            self.read = to;
+            if n > 0 {
+                self.urgent.mark = None;
+            }
+        } else if self.urgent.inline {
+            self.read = to;
+            if to >= mark.end {
+                self.urgent.mark = None;
+                self.ack = true;
+            }
+        } else if to.plus(1) >= mark.end {
+            self.read = to.plus(1);
+            self.ack = true;
+            if self.read > mark.end {
+                self.urgent.mark = None;
+            }
+        } else {
+            self.read = to;
+        }
+    }
+
+    /// All that arrived counts as read.
+    pub(super) fn pass_all(&mut self) {
+        self.ack |= self.urgent_end().is_some();
+        self.read = self.received;
+        self.urgent.mark = None;
+    }
+}
+
+impl Connection {
+    /// As [`Connection::commit_tx`]; the last of the copied bytes is urgent.
+    pub(crate) fn commit_urgent(&mut self, grant: TxGrant, copied: usize) -> usize {
+        let accepted = self.commit_tx(grant, copied);
+        if accepted > 0 {
+            self.tx.urgent.next = Some(self.tx.prep);
+        }
+        accepted
+    }
+
+    /// Whether the urgent byte stays in the stream (SO_OOBINLINE).
+    pub(crate) fn set_urgent_inline(&mut self, inline: bool) {
+        self.rx.urgent.inline = inline;
+    }
+
+    /// Where in the receive buffer the urgent byte lies that the last message brought. The caller
+    /// copies it and calls [`Connection::store_urgent`] before any other call.
+    pub(crate) fn urgent_offset(&self) -> Option<u32> {
+        let mark = self.rx.urgent.mark.filter(|m| m.byte.is_none())?;
+        let before = mark.end.get().checked_sub(1)?;
+        Some(self.rx.ring.offset(Pos::new(before)))
+    }
+
+    /// The byte found at [`Connection::urgent_offset`].
+    pub(crate) fn store_urgent(&mut self, byte: u8) {
+        if let Some(mark) = &mut self.rx.urgent.mark {
+            mark.byte.get_or_insert(byte);
+        }
+    }
+
+    /// The urgent byte for recv(MSG_OOB); it can be taken once, or looked at.
+    pub(crate) fn recv_urgent(&mut self, peek: bool) -> Result<u8, NoUrgent> {
+        let urgent = &mut self.rx.urgent;
+        if urgent.inline {
+            return Err(NoUrgent::Invalid);
+        }
+        match &mut urgent.mark {
+            Some(mark) if !mark.taken => {
+                let byte = mark.byte.ok_or(NoUrgent::NotYet)?;
+                mark.taken = !peek;
+                Ok(byte)
+            }
+            _ if urgent.announced => Err(NoUrgent::NotYet),
+            _ => Err(NoUrgent::Invalid),
+        }
+    }
+
+    /// An urgent byte is there to be taken (EPOLLPRI).
+    pub(crate) fn has_urgent(&self) -> bool {
+        self.rx.urgent.mark.is_some_and(|m| !m.taken)
+    }
+
+    /// The next byte to read is the urgent one, or the one behind it (SIOCATMARK); a read that
+    /// has returned something ends here.
+    pub(crate) fn at_mark(&self) -> bool {
+        let Some(mark) = self.rx.urgent.mark else {
+            return false;
+        };
+        let before = u32::from(self.rx.urgent.inline);
+        self.rx.read.plus(before) == mark.end
+    }
+}

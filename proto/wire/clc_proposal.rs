@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! PROPOSAL: what the client could do (RFC 7609, A.1; SMC version 2).
+//!
+//! Version 2 messages offering SMC-R only are sent; all versions and offers are read.
+
+use zerocopy::big_endian::U16;
+use zerocopy_derive::{
+    FromBytes,
+    Immutable,
+    IntoBytes,
+    KnownLayout,
+    Unaligned, //
+};
+
+use super::{
+    clc::{
+        check_trailer,
+        read_at,
+        ClcBuf,
+        Header,
+        Kind,
+        RawHeader,
+        EYECATCHER_R,
+        HEADER_LEN,
+        TRAILER_LEN, //
+    },
+    WireError,
+};
+use crate::proto::eid::{
+    Eid,
+    EidSet, //
+};
+
+/// The longest proposal that anybody can build or read.
+pub(crate) const PROPOSAL_MAX: usize = 652;
+/// The release of version 2 that is spoken here: v2.1.
+pub(crate) const RELEASE: u8 = 1;
+
+/// Length of header, peer id, GID, MAC, and offset of the IP area.
+const FIXED_LEN: usize = 40;
+/// Length of the area with the ISM GID and the offset of the v2 extension.
+const ISM_AREA_LEN: usize = 40;
+/// Where the offset of the v2 extension counts from.
+const V2_BASE: usize = 52;
+/// The largest offset of the v2 extension.
+const V2_OFFSET_MAX: u16 = 172;
+/// Length of the area that holds the number of IPv6 prefixes.
+const PREFIX_AREA_LEN: usize = 8;
+/// Length of an IPv6 prefix.
+const V6_PREFIX_LEN: usize = 17;
+/// The most IPv6 prefixes.
+const V6_PREFIX_MAX: u8 = 8;
+/// Length of the v2 extension without EIDs.
+const V2_EXT_LEN: usize = 40;
+/// Where in the v2 extension the offset of the SMC-Dv2 extension counts from.
+const DV2_BASE: usize = 8;
+/// Length of the SMC-Dv2 extension without GIDs.
+const DV2_EXT_LEN: usize = 48;
+/// The largest offset of the SMC-Dv2 extension.
+const DV2_OFFSET_MAX: u16 = 288;
+/// Length of an ISM GID with its CHID.
+const ISM_GID_LEN: usize = 10;
+/// The most ISM GIDs.
+const ISM_GID_MAX: u8 = 8;
+
+/// What follows the header.
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct RawBody {
+    /// Sender's system id.
+    peer_id: [u8; 8],
+    /// RoCEv1 GID.
+    gid: [u8; 16],
+    /// MAC of the port.
+    mac: [u8; 6],
+    /// Where the IP area begins, from the end of this field.
+    iparea_offset: U16,
+}
+
+/// The ISM area of version 2 (and of SMC-Dv1).
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct RawIsmArea {
+    /// GID and CHID of an ISM device.
+    ism: [u8; 10],
+    /// Where the v2 extension begins, from the end of this field.
+    v2_ext_offset: U16,
+    /// Vendor id and options, reserved.
+    reserved: [u8; 28],
+}
+
+/// The begin of the IP area of version 1.
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct RawPrefixArea {
+    /// IPv4 subnet.
+    subnet: [u8; 4],
+    /// Length of the IPv4 prefix.
+    prefix_len: u8,
+    /// Reserved.
+    reserved: [u8; 2],
+    /// How many IPv6 prefixes follow.
+    v6_prefixes: u8,
+}
+
+/// The extension of version 2.
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct RawV2Ext {
+    /// How many EIDs follow.
+    eid_count: u8,
+    /// How many ISM GIDs the SMC-Dv2 extension has.
+    ism_gid_count: u8,
+    /// Reserved.
+    reserved1: u8,
+    /// Bits 7-4 release, bit 0 SEID valid.
+    release: u8,
+    /// Reserved.
+    reserved2: [u8; 2],
+    /// Where the SMC-Dv2 extension begins, from the end of this field.
+    dv2_offset: U16,
+    /// RoCEv2 GID of the client.
+    gid: [u8; 16],
+    /// The most connections in a link group.
+    max_conns: u8,
+    /// The most links in a link group.
+    max_links: u8,
+    /// Features.
+    features: U16,
+    /// Reserved.
+    reserved3: [u8; 12],
+}
+
+/// Which of the two kinds of SMC a version is offered for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Offer {
+    /// SMC-R.
+    R,
+    /// SMC-D.
+    D,
+    /// Neither.
+    Neither,
+    /// Both.
+    Both,
+}
+
+impl Offer {
+    /// From the two bits in the header.
+    fn from_bits(bits: u8) -> Self {
+        match bits & 3 {
+            0 => Self::R,
+            1 => Self::D,
+            2 => Self::Neither,
+            _ => Self::Both,
+        }
+    }
+
+    /// As the two bits in the header.
+    fn bits(self) -> u8 {
+        match self {
+            Self::R => 0,
+            Self::D => 1,
+            Self::Neither => 2,
+            Self::Both => 3,
+        }
+    }
+
+    /// Whether SMC-R is offered.
+    pub(crate) fn has_r(self) -> bool {
+        matches!(self, Self::R | Self::Both)
+    }
+
+    /// Whether SMC-D is offered.
+    pub(crate) fn has_d(self) -> bool {
+        matches!(self, Self::D | Self::Both)
+    }
+
+    /// Whether anything is offered.
+    pub(crate) fn any(self) -> bool {
+        self != Self::Neither
+    }
+}
+
+/// A PROPOSAL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Proposal {
+    /// Protocol version, 1 or 2.
+    pub(crate) version: u8,
+    /// What is offered of version 1.
+    pub(crate) v1: Offer,
+    /// What is offered of version 2.
+    pub(crate) v2: Offer,
+    /// The client's system id; other implementations leave it zero without an offer of SMC-Rv1.
+    pub(crate) peer_id: [u8; 8],
+    /// RoCEv1 GID of the client; zero without an offer of SMC-Rv1.
+    pub(crate) gid_v1: [u8; 16],
+    /// MAC of the client's port; other implementations leave it zero like `peer_id`.
+    pub(crate) mac: [u8; 6],
+    /// RoCEv2 GID of the client.
+    pub(crate) gid_v2: [u8; 16],
+    /// The client's EIDs.
+    pub(crate) eids: EidSet,
+    /// Release of version 2: 0 is v2.0, 1 is v2.1; may be more.
+    pub(crate) release: u8,
+    /// The most connections that the client wants in a link group (v2.1).
+    pub(crate) max_conns: u8,
+    /// The most links that the client wants in a link group (v2.1).
+    pub(crate) max_links: u8,
+    /// Features of the client.
+    pub(crate) features: u16,
+}
+
+impl Proposal {
+    /// A proposal to send: SMC-Rv2 only, release v2.1.
+    pub(crate) fn new(
+        peer_id: [u8; 8],
+        gid: [u8; 16],
+        mac: [u8; 6],
+        eids: EidSet,
+        max_conns: u8,
+        max_links: u8,
+    ) -> Self {
+        Self {
+            version: 2,
+            v1: Offer::Neither,
+            v2: Offer::R,
+            peer_id,
+            gid_v1: [0; 16],
+            mac,
+            gid_v2: gid,
+            eids,
+            release: RELEASE,
+            max_conns,
+            max_links,
+            features: 0,
+        }
+    }
+
+    /// Whether the client told its system id.
+    pub(crate) fn has_peer_id(&self) -> bool {
+        self.peer_id != [0; 8]
+    }
+
+    /// Whether the client told its port's MAC.
+    pub(crate) fn has_mac(&self) -> bool {
+        self.mac != [0; 6]
+    }
+
+    /// Reads a whole message.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, WireError> {
+        let (header, msg) = Header::parse_whole(bytes, &[Kind::Proposal])?;
+        let body: RawBody = read_at(msg, HEADER_LEN).ok_or(WireError::ProposalLength)?;
+        let version = header.version.min(2);
+        let v1 = Offer::from_bits(header.typev1);
+        let mut proposal = Self {
+            version,
+            v1,
+            v2: Offer::Neither,
+            peer_id: body.peer_id,
+            gid_v1: body.gid,
+            mac: body.mac,
+            gid_v2: [0; 16],
+            eids: EidSet::new(),
+            release: 0,
+            max_conns: 0,
+            max_links: 0,
+            features: 0,
+        };
+        let prefixes = prefix_area(msg, v1, body.iparea_offset.get())?;
+        if version == 1 {
+            if !v1.any() {
+                return Err(WireError::V1NoOffer);
+            }
+            let length = sum(&[
+                FIXED_LEN,
+                usize::from(body.iparea_offset.get()),
+                prefixes,
+                TRAILER_LEN,
+            ]);
+            if header.length != length {
+                return Err(WireError::ProposalLength);
+            }
+        } else {
+            proposal.v2 = Offer::from_bits(header.typev2);
+            let extension = proposal.parse_v2(msg)?;
+            let length = sum(&[FIXED_LEN, ISM_AREA_LEN, prefixes, extension, TRAILER_LEN]);
+            if header.length != length {
+                return Err(WireError::ProposalLength);
+            }
+        }
+        check_trailer(msg)?;
+        Ok(proposal)
+    }
+
+    /// Reads what version 2 adds; gives the length of the extensions.
+    fn parse_v2(&mut self, msg: &[u8]) -> Result<usize, WireError> {
+        let area: RawIsmArea = read_at(msg, FIXED_LEN).ok_or(WireError::ProposalLength)?;
+        if !self.v2.any() {
+            return Ok(0);
+        }
+        let offset = area.v2_ext_offset.get();
+        if offset == 0 || offset > V2_OFFSET_MAX {
+            return Err(WireError::V2ExtOffset);
+        }
+        let at = sum(&[V2_BASE, usize::from(offset)]);
+        let ext: RawV2Ext = read_at(msg, at).ok_or(WireError::V2ExtOffset)?;
+        if usize::from(ext.eid_count) > EidSet::MAX {
+            return Err(WireError::EidCount);
+        }
+        let eids = at.saturating_add(V2_EXT_LEN);
+        for i in 0..usize::from(ext.eid_count) {
+            let eid = eids.saturating_add(i.saturating_mul(Eid::LEN));
+            self.eids
+                .push(Eid(read_at(msg, eid).ok_or(WireError::ProposalLength)?));
+        }
+        self.gid_v2 = ext.gid;
+        self.release = ext.release >> 4;
+        self.max_conns = ext.max_conns;
+        self.max_links = ext.max_links;
+        self.features = ext.features.get();
+        let length = V2_EXT_LEN.saturating_add(usize::from(ext.eid_count).saturating_mul(Eid::LEN));
+        if !self.v2.has_d() {
+            return Ok(length);
+        }
+        if ext.ism_gid_count > ISM_GID_MAX {
+            return Err(WireError::IsmGidCount);
+        }
+        let dv2 = usize::from(ext.dv2_offset.get());
+        let end = sum(&[at, DV2_BASE, dv2, DV2_EXT_LEN]);
+        if !(1..=DV2_OFFSET_MAX).contains(&ext.dv2_offset.get()) || end > msg.len() {
+            return Err(WireError::DV2ExtOffset);
+        }
+        let gids = usize::from(ext.ism_gid_count).saturating_mul(ISM_GID_LEN);
+        Ok(sum(&[length, DV2_EXT_LEN, gids]))
+    }
+
+    /// Writes the message; only what [`Proposal::new`] builds can be told.
+    pub(crate) fn emit(&self, buf: &mut ClcBuf) {
+        let eids = usize::from(self.eids.len()).saturating_mul(Eid::LEN);
+        let length = sum(&[FIXED_LEN, ISM_AREA_LEN, V2_EXT_LEN, eids, TRAILER_LEN]);
+        // 380 at most.
+        let length = u16::try_from(length).unwrap_or(u16::MAX);
+        buf.clear();
+        buf.put(&RawHeader::new(
+            Kind::Proposal,
+            length,
+            2,
+            Offer::Neither.bits(),
+            Offer::R.bits(),
+        ));
+        buf.put(&RawBody {
+            peer_id: self.peer_id,
+            gid: [0; 16],
+            mac: self.mac,
+            iparea_offset: U16::ZERO,
+        });
+        buf.put(&RawIsmArea {
+            ism: [0; 10],
+            v2_ext_offset: U16::new(28),
+            reserved: [0; 28],
+        });
+        buf.put(&RawV2Ext {
+            eid_count: self.eids.len(),
+            ism_gid_count: 0,
+            reserved1: 0,
+            release: self.release << 4,
+            reserved2: [0; 2],
+            dv2_offset: U16::ZERO,
+            gid: self.gid_v2,
+            max_conns: self.max_conns,
+            max_links: self.max_links,
+            features: U16::new(self.features),
+            reserved3: [0; 12],
+        });
+        for eid in self.eids.iter() {
+            buf.push(&eid.0);
+        }
+        buf.push(&EYECATCHER_R);
+    }
+}
+
+/// Checks the IP area; gives its length, which is 0 if version 1 is not offered.
+fn prefix_area(msg: &[u8], v1: Offer, offset: u16) -> Result<usize, WireError> {
+    let offset = usize::from(offset);
+    if offset > ISM_AREA_LEN {
+        return Err(WireError::IpAreaOffset);
+    }
+    if !v1.any() {
+        return Ok(0);
+    }
+    if v1.has_d() && offset != ISM_AREA_LEN {
+        return Err(WireError::IpAreaNoIsm);
+    }
+    let area: RawPrefixArea =
+        read_at(msg, FIXED_LEN.saturating_add(offset)).ok_or(WireError::ProposalLength)?;
+    if area.v6_prefixes > V6_PREFIX_MAX {
+        return Err(WireError::V6Prefixes);
+    }
+    let prefixes = usize::from(area.v6_prefixes).saturating_mul(V6_PREFIX_LEN);
+    Ok(PREFIX_AREA_LEN.saturating_add(prefixes))
+}
+
+/// The sum of a few lengths.
+fn sum(parts: &[usize]) -> usize {
+    parts.iter().fold(0, |sum, part| sum.saturating_add(*part))
+}
