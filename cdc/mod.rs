@@ -1,3 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Placeholder.
+//! Connections: the data path around the machine in [`crate::proto::conn`], and the contacts that
+//! make connections.
+//!
+//! The user is the socket layer. It calls a [`Conn`] and hears of [`Events`] as its [`Owner`].
+//!
+//! Locks: see [`Conn`].
+// Temporary: the layer above does not use all of this yet. Goes when it does.
+#![allow(dead_code, unused_imports)]
+
+mod conn;
+mod contact;
+mod core;
+mod events;
+mod info;
+mod io;
+mod rx;
+mod tx;
+
+pub(crate) use self::{
+    conn::Conn,
+    contact::{
+        Contact,
+        Progress, //
+    },
+    events::{
+        Events,
+        Owner, //
+    },
+    info::{
+        ConnInfo,
+        Status, //
+    }, //
+};

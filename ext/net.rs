@@ -18,7 +18,17 @@ use core::{
 #[derive(Clone, Copy)]
 pub(crate) struct NetPtr<'a>(NonNull<bindings::net>, PhantomData<&'a bindings::net>);
 
+/// Which network namespace something belongs to, without keeping it. Unique among the namespaces
+/// that are alive; whoever keeps one must forget it when the namespace goes away.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NetId(usize);
+
 impl NetPtr<'_> {
+    /// Which namespace it is.
+    pub(crate) fn id(self) -> NetId {
+        NetId(self.0.as_ptr().addr())
+    }
+
     /// Wraps a raw pointer.
     ///
     /// # Safety
@@ -32,5 +42,11 @@ impl NetPtr<'_> {
     /// The raw pointer.
     pub(super) fn as_raw(self) -> *mut bindings::net {
         self.0.as_ptr()
+    }
+
+    /// A number that no other namespace ever has.
+    pub(crate) fn cookie(self) -> u64 {
+        // SAFETY: The namespace is alive by the type invariants.
+        unsafe { bindings::smc_rs_net_cookie(self.as_raw()) }
     }
 }

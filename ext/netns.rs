@@ -25,11 +25,6 @@ use kernel::{
 };
 
 impl NetPtr<'_> {
-    /// The namespace's address: identifies it while it lives.
-    pub(crate) fn id(self) -> usize {
-        self.as_raw().addr()
-    }
-
     /// Whether it is the initial namespace.
     pub(crate) fn is_init(self) -> bool {
         // SAFETY: A live namespace.

@@ -256,6 +256,71 @@ pub(crate) fn tcp_connect(sock: &Socket, _sk: &SkLocked<'_>, addr: SockAddr) -> 
     })
 }
 
+/// Whether the file's flags say O_NONBLOCK.
+pub(crate) fn nonblock(flags: c_int) -> bool {
+    flags & bindings::O_NONBLOCK as c_int != 0
+}
+
+/// setsockopt(IPPROTO_TCP, TCP_ULP).
+pub(crate) fn is_tcp_ulp(level: c_int, name: c_int) -> bool {
+    level == bindings::SOL_TCP as c_int && name == bindings::TCP_ULP as c_int
+}
+
+/// setsockopt(IPPROTO_IPV6, IPV6_ADDRFORM).
+pub(crate) fn is_addrform(level: c_int, name: c_int) -> bool {
+    level == bindings::SOL_IPV6 as c_int && name == 1
+}
+
+/// TCP_NODELAY or TCP_CORK, which may let held data go.
+pub(crate) fn is_push_option(level: c_int, name: c_int) -> bool {
+    level == bindings::SOL_TCP as c_int
+        && (name == bindings::TCP_NODELAY as c_int || name == bindings::TCP_CORK as c_int)
+}
+
+/// MSG_ flags.
+pub(crate) mod msg {
+    use super::bindings;
+
+    /// Urgent data.
+    pub(crate) const OOB: u32 = bindings::MSG_OOB;
+    /// Leave it in the buffer.
+    pub(crate) const PEEK: u32 = bindings::MSG_PEEK;
+    /// Throw it away.
+    pub(crate) const TRUNC: u32 = bindings::MSG_TRUNC;
+    /// Don't sleep.
+    pub(crate) const DONTWAIT: u32 = bindings::MSG_DONTWAIT;
+    /// All or nothing.
+    pub(crate) const WAITALL: u32 = bindings::MSG_WAITALL;
+    /// The error queue.
+    pub(crate) const ERRQUEUE: u32 = bindings::MSG_ERRQUEUE;
+    /// More will follow.
+    pub(crate) const MORE: u32 = bindings::MSG_MORE;
+    /// Data in the SYN.
+    pub(crate) const FASTOPEN: u32 = bindings::MSG_FASTOPEN;
+}
+
+/// How of shutdown().
+pub(crate) mod shut {
+    /// SHUT_RD.
+    pub(crate) const RD: i32 = 0;
+    /// SHUT_WR.
+    pub(crate) const WR: i32 = 1;
+    /// SHUT_RDWR.
+    pub(crate) const RDWR: i32 = 2;
+}
+
+/// Commands of ioctl().
+pub(crate) mod ioctl {
+    /// SIOCINQ, FIONREAD.
+    pub(crate) const INQ: u32 = 0x541b;
+    /// SIOCOUTQ, TIOCOUTQ.
+    pub(crate) const OUTQ: u32 = 0x5411;
+    /// SIOCOUTQNSD.
+    pub(crate) const OUTQNSD: u32 = 0x894b;
+    /// SIOCATMARK.
+    pub(crate) const ATMARK: u32 = 0x8905;
+}
+
 /// TCP's listen().
 pub(crate) fn tcp_listen(sock: &Socket, sk: &Sk, backlog: c_int) -> Result<c_int> {
     // SAFETY: A socket and a sock of TCP.

@@ -79,6 +79,7 @@ pub(super) unsafe fn table<T: StreamOps>(
         getname: Some(getname::<T>),
         poll: Some(poll::<T>),
         ioctl: Some(ioctl::<T>),
+        #[cfg(CONFIG_COMPAT)]
         compat_ioctl: Some(compat_ioctl::<T>),
         listen: Some(listen::<T>),
         shutdown: Some(shutdown::<T>),
@@ -99,7 +100,7 @@ pub(super) unsafe fn table<T: StreamOps>(
 }
 
 /// The size of `struct proto_ops` that this file was written against.
-const PROTO_OPS_SIZE: usize = 33 * 8;
+const PROTO_OPS_SIZE: usize = if cfg!(CONFIG_COMPAT) { 30 * 8 } else { 29 * 8 };
 
 unsafe extern "C" fn release<T: StreamOps>(sock: *mut bindings::socket) -> c_int {
     // SAFETY: The kernel passes a live socket.
@@ -188,6 +189,7 @@ unsafe extern "C" fn ioctl<T: StreamOps>(
     forward!(sock, |_, _| Answer::Forward(None), ioctl(sock, cmd, arg))
 }
 
+#[cfg(CONFIG_COMPAT)]
 unsafe extern "C" fn compat_ioctl<T: StreamOps>(
     sock: *mut bindings::socket,
     cmd: c_uint,

@@ -77,7 +77,12 @@ impl RingMem {
     }
 
     /// Copies up to `len` bytes from `from` to `offset`; returns how many were copied. May sleep.
-    pub(crate) fn copy_from_iter(&self, offset: usize, len: usize, from: &mut MsgIter<'_>) -> usize {
+    pub(crate) fn copy_from_iter(
+        &self,
+        offset: usize,
+        len: usize,
+        from: &mut MsgIter<'_>,
+    ) -> usize {
         let (ptr, len) = self.clamp(offset, len);
         // SAFETY: `ptr` is valid for writes of `len` bytes by `clamp` and the type invariants; the
         // iterator is valid by its type invariants.

@@ -213,6 +213,60 @@ impl Sk {
         unsafe { bindings::smc_rs_sock_error(self.as_raw()) }
     }
 
+    /// The pending error, left in place.
+    pub(crate) fn pending_error(&self) -> Option<Error> {
+        // SAFETY: By the type invariants.
+        match unsafe { bindings::smc_rs_sk_err(self.as_raw()) } {
+            0 => None,
+            e => Some(Error::from_errno(-e)),
+        }
+    }
+
+    /// The error of a send on a broken or shut connection: the pending one, else EPIPE, with
+    /// SIGPIPE unless `flags` has MSG_NOSIGNAL.
+    pub(crate) fn stream_error(&self, flags: u32) -> Error {
+        let flags = flags as c_int;
+        // SAFETY: By the type invariants; process context.
+        Error::from_errno(unsafe {
+            bindings::sk_stream_error(self.as_raw(), flags, EPIPE.to_errno())
+        })
+    }
+
+    /// SO_MARK.
+    pub(crate) fn mark(&self) -> u32 {
+        // SAFETY: By the type invariants.
+        unsafe { bindings::smc_rs_sk_mark(self.as_raw()) }
+    }
+
+    /// The bytes of SO_SNDBUF and SO_RCVBUF, as far as the user set them.
+    pub(crate) fn user_buffers(&self) -> (Option<u32>, Option<u32>) {
+        let get = |rcv| {
+            let mut n = 0;
+            // SAFETY: By the type invariants; `n` is written during the call.
+            unsafe { bindings::smc_rs_sk_user_buf(self.as_raw(), rcv, &mut n) }.then_some(n)
+        };
+        (get(false), get(true))
+    }
+
+    /// SO_OOBINLINE.
+    pub(crate) fn oob_inline(&self) -> bool {
+        // SAFETY: By the type invariants.
+        unsafe { bindings::smc_rs_sk_oobinline(self.as_raw()) }
+    }
+
+    /// Sends SIGURG to the owner and wakes for EPOLLPRI; any context.
+    pub(crate) fn signal_urgent(&self) {
+        // SAFETY: By the type invariants; the helper takes what pins the file.
+        unsafe { bindings::smc_rs_sk_send_sigurg(self.as_raw()) };
+        self.wake(poll::PRI);
+    }
+
+    /// SO_RCVLOWAT as stored.
+    pub(crate) fn rcvlowat_raw(&self) -> i32 {
+        // SAFETY: By the type invariants.
+        unsafe { bindings::smc_rs_rcvlowat_raw(self.as_raw()) }
+    }
+
     /// Publishes an error for SO_ERROR.
     pub(crate) fn set_error(&self, err: Error) {
         // SAFETY: By the type invariants.
@@ -348,6 +402,12 @@ impl SkLocked<'_> {
     pub(crate) fn set_option(&self, on: bool) {
         // SAFETY: The lock is held.
         unsafe { bindings::smc_rs_tcp_set_syn_smc(self.as_raw(), on) }
+    }
+
+    /// Stores SO_RCVLOWAT.
+    pub(crate) fn set_rcvlowat_raw(&self, val: i32) {
+        // SAFETY: The lock is held.
+        unsafe { bindings::smc_rs_set_rcvlowat_raw(self.as_raw(), val) }
     }
 
     /// How the final TCP close ends the connection: by RST, or by FIN without lingering.

@@ -23,11 +23,7 @@ unsafe impl Backend for SpinLockBhBackend {
     type State = bindings::spinlock_t;
     type GuardState = ();
 
-    unsafe fn init(
-        ptr: *mut Self::State,
-        name: *const c_char,
-        key: *mut bindings::lock_class_key,
-    ) {
+    unsafe fn init(ptr: *mut Self::State, name: *const c_char, key: *mut bindings::lock_class_key) {
         // SAFETY: By the safety requirements.
         unsafe { bindings::__spin_lock_init(ptr, name, key) }
     }
@@ -53,3 +49,14 @@ unsafe impl Backend for SpinLockBhBackend {
     }
 }
 
+/// Makes an initialiser of a [`SpinLockBh`] with a lock class of its own.
+macro_rules! new_spinlock_bh {
+    ($inner:expr, $name:literal) => {
+        $crate::ext::spinlock_bh::SpinLockBh::new(
+            $inner,
+            ::kernel::c_str!($name),
+            ::kernel::static_lock_class!(),
+        )
+    };
+}
+pub(crate) use new_spinlock_bh;

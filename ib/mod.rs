@@ -38,20 +38,19 @@ pub(crate) use self::{
         PeerQp,
         TxOwner,
         WriteSeg,
-        MAX_WRITES,
         MSG_LEN, //
     },
 };
 
 use crate::ext::net::NetPtr;
+pub(crate) use crate::proto::{
+    conn::{
+        TxDone,
+        MAX_WRITES, //
+    },
+    reason::Reason, //
+};
 use core::net::IpAddr;
-
-/// Stand-in until `proto` has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reason(pub(crate) u32);
-
-/// Stand-in until `proto` has it.
-pub(crate) struct TxDone;
 
 /// The TCP connection that a path is wanted for.
 #[derive(Clone, Copy)]

@@ -14,9 +14,6 @@ use kernel::sync::Arc;
 /// Bytes of a CDC message and of a version 1 LLC message.
 pub(crate) const MSG_LEN: usize = 44;
 
-/// Most segments that one [`Link::post`](super::Link::post) takes.
-pub(crate) const MAX_WRITES: usize = 4;
-
 /// What a link tells the layer above.
 ///
 /// Called in softirq or worker context with no lock of this layer held; must not sleep.

@@ -34,7 +34,14 @@ use crate::{
 };
 use kernel::{
     prelude::*,
-    sync::Arc, //
+    sync::{
+        atomic::Relaxed,
+        Arc, //
+    },
+    time::{
+        delay::fsleep,
+        Delta, //
+    }, //
 };
 
 /// Milliseconds without progress after which unsent data is given up, like TCP's retries.
@@ -44,7 +51,7 @@ const PEER_TIMEOUT: u64 = 60_000;
 /// Milliseconds between looks at a closing connection.
 const TICK: u64 = 2_000;
 /// Milliseconds that RDMA has to deliver what overtook a reset of TCP.
-const RESET_GRACE: u64 = 20;
+const RESET_GRACE: i64 = 20;
 
 /// A connection that its user closed.
 pub(super) struct Closing {
@@ -148,7 +155,7 @@ fn linger_wait(state: &State, conn: &Arc<Conn>, timeo: c_ulong) {
 /// Advances a closing connection. Work item.
 pub(super) fn work(state: &State) {
     let mut guard = state.closing.lock();
-    let Some(closing) = guard.as_mut() else {
+    let Some(closing) = &mut *guard else {
         return;
     };
     let status = closing.conn.status();
@@ -163,7 +170,7 @@ pub(super) fn work(state: &State) {
     }
     let waited = now.saturating_sub(closing.since);
     let tcp_gone = state.sk().state() == TcpState::Close;
-    let over = closing.conn.is_over();
+    let over = state.over.load(Relaxed);
     let limit = if status.drained {
         PEER_TIMEOUT
     } else {
@@ -214,7 +221,7 @@ pub(super) fn watch_tcp(state: &State) {
         return;
     }
     // The reset may have overtaken what RDMA delivered.
-    kernel::time::delay::fsleep(kernel::time::Delta::from_millis(RESET_GRACE as i64));
+    fsleep(Delta::from_millis(RESET_GRACE));
     if !conn.status().peer_closed {
         let err = state.sk().pending_error().unwrap_or(ECONNRESET);
         conn.terminate(err);

@@ -55,7 +55,10 @@ use crate::{
 };
 use kernel::{
     prelude::*,
-    sync::Arc, //
+    sync::{
+        atomic::Relaxed,
+        Arc, //
+    }, //
 };
 
 /// Milliseconds between looks whether TCP acknowledged a message: TCP doesn't tell.
@@ -191,10 +194,13 @@ fn activate(state: &State, conn: Arc<Conn>) {
     {
         let sk = state.sk().lock();
         fallback::restore_rcvlowat(state, &sk);
+        state.over.store(false, Relaxed);
         drop(state.set_conn(Some(Arc::clone(&conn))));
         state.set_phase(Phase::Active);
     }
     sysctl::state(state.sk().net()).count_smc(state.is_server());
+    conn.set_autocork(sysctl::state(state.sk().net()).autocork());
+    conn.set_urgent_inline(state.sk().oob_inline());
     conn.set_owner(owner);
     fallback::wake(state);
     // TCP may have ended before anybody watched it.

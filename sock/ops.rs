@@ -140,7 +140,7 @@ impl StreamOps for Smc {
                 .saturating_add(s.inflight)
                 .saturating_add(s.peer_unread),
             ioctl::OUTQNSD => s.unsent,
-            ioctl::ATMARK => 0,
+            ioctl::ATMARK => usize::from(conn.urgent().1),
             _ => return forward(),
         };
         Answer::Done(sendmsg::to_int(n))
@@ -196,7 +196,7 @@ impl StreamOps for Smc {
         // TCP_NODELAY or TCP_CORK changed: what was held back may go.
         let conn = sock.sk().and_then(state_of).and_then(|s| s.conn());
         if let (Some(conn), Some(false)) = (conn, sock.sk().map(Sk::corked)) {
-            conn.push();
+            conn.uncork();
         }
     }
 
@@ -224,7 +224,7 @@ impl StreamOps for Smc {
 
     fn recvmsg(sock: &Socket, m: &mut Msg<'_>, len: usize, flags: c_int) -> Answer {
         let state = enter!(sock);
-        let flags = flags.cast_unsigned();
+        let flags = flags as u32;
         let mut phase = state.phase();
         if phase.undecided() {
             match recvmsg::wait_decision(&state, flags & msg::DONTWAIT != 0) {
@@ -243,7 +243,7 @@ impl StreamOps for Smc {
         let state = enter!(sock);
         match state.conn() {
             Some(conn) => {
-                conn.push();
+                conn.uncork();
                 Answer::Done(Ok(0))
             }
             None => forward(),

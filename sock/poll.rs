@@ -58,6 +58,9 @@ fn active(state: &State) -> u32 {
     } else if s.readable > 0 && s.readable >= state.sk().rcvlowat(false, usize::MAX) {
         mask |= ev::IN | ev::RDNORM;
     }
+    if conn.urgent().0 {
+        mask |= ev::PRI;
+    }
     if s.tx_space > 0 || snd_shut {
         mask |= ev::OUT | ev::WRNORM;
     } else {

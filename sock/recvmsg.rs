@@ -44,18 +44,19 @@ pub(super) fn recvmsg(
     flags: u32,
 ) -> Result<c_int> {
     m.clear_name();
-    if flags & msg::OOB != 0 {
-        return Err(EINVAL);
-    }
     if flags & msg::ERRQUEUE != 0 {
         return Err(EAGAIN);
     }
     let Some(conn) = state.conn() else {
         return end(state, ENOTCONN);
     };
+    if flags & msg::OOB != 0 {
+        return urgent(state, &conn, m, flags);
+    }
     if len == 0 {
         return Ok(0);
     }
+    conn.set_urgent_inline(state.sk().oob_inline());
     let generation = state.generation.load(Relaxed);
     let timeo = state.sk().rcvtimeo(flags & msg::DONTWAIT != 0);
     let target = state.sk().rcvlowat(flags & msg::WAITALL != 0, len);
@@ -136,4 +137,19 @@ fn end(state: &State, e: Error) -> Result<c_int> {
         0 => Ok(0),
         errno => Err(Error::from_errno(errno)),
     }
+}
+
+/// recv(MSG_OOB): the urgent byte.
+fn urgent(state: &State, conn: &Arc<Conn>, m: &mut Msg<'_>, flags: u32) -> Result<c_int> {
+    if state.sk().oob_inline() {
+        return Err(EINVAL);
+    }
+    let byte = conn.recv_urgent(flags & msg::PEEK != 0)?;
+    m.add_flags(msg::OOB);
+    if m.iter().count() == 0 {
+        m.add_flags(msg::TRUNC);
+        return Ok(0);
+    }
+    m.iter().put_byte(byte)?;
+    Ok(1)
 }

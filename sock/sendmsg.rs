@@ -20,8 +20,7 @@ use crate::{
             wait_until,
             Mode, //
         }, //
-    },
-    sysctl, //
+    }, //
 };
 use kernel::{
     prelude::*,
@@ -39,20 +38,20 @@ pub(super) fn wait_decision(state: &State, nonblock: bool) -> Result<Phase> {
 /// send() on an SMC connection: `len` bytes, all unless non-blocking, a signal, or an error.
 pub(super) fn sendmsg(state: &State, m: &mut Msg<'_>, len: usize) -> Result<c_int> {
     let flags = m.flags();
-    if flags & msg::OOB != 0 {
-        // Urgent data is not there yet; half of it would be worse.
-        return Err(EOPNOTSUPP);
-    }
     let Some(conn) = state.conn() else {
         return Err(state.sk().stream_error(flags));
     };
     let generation = state.generation.load(Relaxed);
     let timeo = state.sk().sndtimeo(flags & msg::DONTWAIT != 0);
     let more = flags & msg::MORE != 0 || state.sk().corked();
-    let autocork = sysctl::state(state.sk().net()).autocork();
     let mut sent = 0;
     loop {
-        let why = match conn.send(&mut m.iter(), more, autocork) {
+        let result = if flags & msg::OOB != 0 {
+            conn.send_urgent(&mut m.iter())
+        } else {
+            conn.send(&mut m.iter(), more)
+        };
+        let why = match result {
             Ok(n) => {
                 sent += n;
                 if sent >= len || m.iter().count() == 0 {

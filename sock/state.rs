@@ -106,6 +106,8 @@ pub(crate) struct SmcSock {
     server: Atomic<bool>,
     /// shutdown(SHUT_RD) was called.
     pub(super) rcv_shut: Atomic<bool>,
+    /// The connection said CLOSED: nothing more is to be done with the peer.
+    pub(super) over: Atomic<bool>,
     /// Goes up at each connect(AF_UNSPEC): sleepers of the old connection leave.
     pub(super) generation: Atomic<u32>,
     /// SO_RCVLOWAT of the user while the handshake has 1; 0: not changed.
@@ -182,6 +184,7 @@ impl SlotOwner for SmcSock {
             peer_reason: Atomic::new(0),
             server: Atomic::new(false),
             rcv_shut: Atomic::new(false),
+            over: Atomic::new(false),
             generation: Atomic::new(0),
             rcvlowat: Atomic::new(0),
             hs <- new_mutex!(Handshake::None, "smc_rs_hs"),
@@ -255,6 +258,9 @@ impl Wake for Handle {
 impl Owner for Handle {
     fn on_event(&self, events: Events) {
         let sk: &Sk = self.0.sk();
+        if events.has(Events::CLOSED) {
+            self.0.over.store(true, Relaxed);
+        }
         if self.0.phase() == Phase::Closing {
             // A lingering close() sleeps on the same queue.
             sk.wake(poll::OUT | poll::WRNORM);
@@ -272,6 +278,9 @@ impl Owner for Handle {
         }
         if key != 0 {
             sk.wake(key);
+        }
+        if events.has(Events::URGENT) {
+            sk.signal_urgent();
         }
         if events.has(Events::WRITABLE) {
             sk.wake(poll::OUT | poll::WRNORM);

@@ -3,7 +3,13 @@
 //! All sockets that have a state, for `/proc/net/smc`.
 
 use super::state::State;
-use crate::ext::spinlock_bh::SpinLockBh;
+use crate::ext::{
+    global::Global,
+    spinlock_bh::{
+        new_spinlock_bh,
+        SpinLockBh, //
+    }, //
+};
 use kernel::{
     prelude::*,
     rbtree::{
@@ -15,25 +21,27 @@ use kernel::{
             Atomic,
             Relaxed, //
         },
-        Arc,
-        SetOnce, //
+        Arc, //
     }, //
 };
 
 /// The sockets by id.
 type Sockets = SpinLockBh<RBTree<u64, State>>;
 
-static SOCKETS: SetOnce<Pin<KBox<Sockets>>> = SetOnce::new();
+static SOCKETS: Global<Sockets> = Global::new();
 static NEXT: Atomic<u64> = Atomic::new(1);
 
 /// Makes the table; module init.
 pub(crate) fn init() -> Result {
-    let table = KBox::pin_init(
-        crate::ext::spinlock_bh::new_spinlock_bh!(RBTree::new(), "smc_rs_sockets"),
+    SOCKETS.set(Arc::pin_init(
+        new_spinlock_bh!(RBTree::new(), "smc_rs_sockets"),
         GFP_KERNEL,
-    )?;
-    SOCKETS.populate(table);
-    Ok(())
+    )?)
+}
+
+/// Drops the table; module exit, when no socket is left. Sleeps.
+pub(crate) fn exit() {
+    SOCKETS.take();
 }
 
 /// A fresh id.
@@ -46,7 +54,7 @@ pub(super) fn insert(state: &State) {
     let Ok(node) = RBTreeNode::new(state.id, Arc::clone(state), GFP_KERNEL) else {
         return;
     };
-    if let Some(table) = SOCKETS.as_ref() {
+    if let Some(table) = SOCKETS.get() {
         let old = table.lock().insert(node);
         drop(old);
     }
@@ -54,7 +62,7 @@ pub(super) fn insert(state: &State) {
 
 /// Takes a socket out; any context.
 pub(super) fn remove(id: u64) {
-    if let Some(table) = SOCKETS.as_ref() {
+    if let Some(table) = SOCKETS.get() {
         let node = table.lock().remove_node(&id);
         drop(node);
     }
@@ -62,7 +70,7 @@ pub(super) fn remove(id: u64) {
 
 /// Calls `f` on each socket. It may sleep; sockets that come or go meanwhile may be missed.
 pub(crate) fn for_each(mut f: impl FnMut(&State)) {
-    let Some(table) = SOCKETS.as_ref() else {
+    let Some(table) = SOCKETS.get() else {
         return;
     };
     let mut next = 0;

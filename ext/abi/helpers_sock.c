@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/jump_label.h>
 #include <linux/kprobes.h>
+#include <linux/moduleparam.h>
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
 #include <linux/splice.h>
@@ -30,11 +31,6 @@ void smc_rs_spin_unlock_bh(spinlock_t *l)
 int smc_rs_spin_trylock_bh(spinlock_t *l)
 {
 	return spin_trylock_bh(l);
-}
-
-int smc_rs_mutex_lock_interruptible(struct mutex *m)
-{
-	return mutex_lock_interruptible(m);
 }
 
 struct workqueue_struct *smc_rs_alloc_workqueue(const char *name)
@@ -541,4 +537,37 @@ u64 smc_rs_now_ms(void)
 bool smc_rs_ipv6_enabled(void)
 {
 	return ipv6_mod_enabled();
+}
+
+char smc_rs_eids[8 * 33 + 1] = "SMC-RS-DEFAULT";
+module_param_string(eids, smc_rs_eids, sizeof(smc_rs_eids), 0444);
+MODULE_PARM_DESC(eids, "Enterprise ids, separated by commas, the most preferred first");
+
+int smc_rs_sk_err(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_err);
+}
+
+u32 smc_rs_sk_mark(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_mark);
+}
+
+/* The buffer size that the user set, as he gave it (the core doubles it). */
+bool smc_rs_sk_user_buf(const struct sock *sk, bool rcv, u32 *bytes)
+{
+	*bytes = (rcv ? READ_ONCE(sk->sk_rcvbuf) : READ_ONCE(sk->sk_sndbuf)) / 2;
+	return sk->sk_userlocks & (rcv ? SOCK_RCVBUF_LOCK : SOCK_SNDBUF_LOCK);
+}
+
+bool smc_rs_sk_oobinline(const struct sock *sk)
+{
+	return sock_flag(sk, SOCK_URGINLINE);
+}
+
+void smc_rs_sk_send_sigurg(struct sock *sk)
+{
+	read_lock_bh(&sk->sk_callback_lock);
+	sk_send_sigurg(sk);
+	read_unlock_bh(&sk->sk_callback_lock);
 }

@@ -9,7 +9,6 @@ struct smc_rs_addr {
 void smc_rs_spin_lock_bh(spinlock_t *l);
 void smc_rs_spin_unlock_bh(spinlock_t *l);
 int smc_rs_spin_trylock_bh(spinlock_t *l);
-int smc_rs_mutex_lock_interruptible(struct mutex *m);
 
 struct workqueue_struct *smc_rs_alloc_workqueue(const char *name);
 void smc_rs_drain_workqueue(struct workqueue_struct *wq);
@@ -99,3 +98,9 @@ void smc_rs_set_rcvlowat_raw(struct sock *sk, int val);
 int smc_rs_rcvlowat_raw(const struct sock *sk);
 u64 smc_rs_now_ms(void);
 bool smc_rs_ipv6_enabled(void);
+extern char smc_rs_eids[8 * 33 + 1];
+int smc_rs_sk_err(const struct sock *sk);
+u32 smc_rs_sk_mark(const struct sock *sk);
+bool smc_rs_sk_user_buf(const struct sock *sk, bool rcv, u32 *bytes);
+bool smc_rs_sk_oobinline(const struct sock *sk);
+void smc_rs_sk_send_sigurg(struct sock *sk);

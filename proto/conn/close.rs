@@ -196,3 +196,185 @@ impl Connection {
         quiet && (self.close.dead || (ours && self.close.peer_gone()))
     }
 }
+
+#[cfg(any(test, smc_rs_kunit))]
+#[cfg_attr(smc_rs_kunit, kernel::macros::kunit_tests(smc_rs_conn_close))]
+mod tests {
+    use super::super::testing::*;
+    use super::super::RxEffects;
+    use super::*;
+
+    /// The peer's message number `seq` with state flags, `wrote` bytes and all of ours read.
+    fn flagged(
+        conn: &mut Connection,
+        seq: u16,
+        wrote: u64,
+        state: ConnFlags,
+    ) -> Result<RxEffects, Oops> {
+        let mut cdc = message(seq, wrote, 0)?;
+        cdc.state = state;
+        Ok(conn.on_cdc(&cdc)?)
+    }
+
+    #[test]
+    fn shutdown_goes_with_the_last_data() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        send(&mut conn, 10)?;
+        conn.shutdown_write();
+        assert!(conn.write_shut());
+        assert_eq!(conn.reserve_tx(1), Err(TxBlocked::Shut));
+        let plan = post(&mut conn)?;
+        assert_eq!(plan.writes().len(), 1);
+        assert_eq!(plan.cdc.state, ConnFlags::DONE);
+        assert!(!conn.drained());
+        assert!(conn.tx_complete(plan.done).drained);
+        conn.shutdown_write();
+        assert_eq!(conn.plan_tx(), None);
+        // Reading goes on.
+        assert!(flagged(&mut conn, 1, 50, ConnFlags::default())?.wake_reader);
+        assert_eq!(conn.readable(), 50);
+        Ok(())
+    }
+
+    #[test]
+    fn flags_wait_for_space() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        let _ = flush(&mut conn, 16384)?;
+        let _ = flush(&mut conn, 16384)?;
+        send(&mut conn, 10)?;
+        conn.shutdown_write();
+        assert_eq!(conn.plan_tx(), None);
+        conn.close();
+        assert_eq!(conn.plan_tx(), None);
+        assert!(input(&mut conn, 1, 0, 10000)?.push);
+        let plan = post(&mut conn)?;
+        assert_eq!(plan.cdc.state, ConnFlags::CLOSED);
+        Ok(())
+    }
+
+    #[test]
+    fn close_both_ways() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        conn.shutdown_write();
+        let plan = post(&mut conn)?;
+        let _ = conn.tx_complete(plan.done);
+        conn.close();
+        let plan = post(&mut conn)?;
+        assert_eq!(plan.cdc.state, ConnFlags::DONE.and(ConnFlags::CLOSED));
+        let _ = conn.tx_complete(plan.done);
+        assert!(conn.drained());
+        assert!(!conn.finished());
+        let effects = flagged(&mut conn, 1, 0, ConnFlags::CLOSED)?;
+        assert!(effects.peer_done);
+        assert!(effects.peer_closed);
+        assert!(!effects.peer_aborted);
+        assert!(!effects.push);
+        assert!(conn.finished());
+        Ok(())
+    }
+
+    #[test]
+    fn peer_first() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        let effects = flagged(&mut conn, 1, 0, ConnFlags::DONE)?;
+        assert!(effects.peer_done);
+        assert!(effects.wake_reader);
+        assert!(!effects.wake_writer);
+        assert!(conn.peer_done());
+        assert!(!conn.peer_closed());
+        send(&mut conn, 5)?;
+        let effects = flagged(&mut conn, 2, 0, ConnFlags::DONE.and(ConnFlags::CLOSED))?;
+        assert!(!effects.peer_done);
+        assert!(effects.peer_closed);
+        assert!(effects.wake_writer);
+        assert_eq!(conn.reserve_tx(1), Err(TxBlocked::PeerClosed));
+        // Nobody would read the data; our close still goes out.
+        assert_eq!(conn.plan_tx(), None);
+        conn.close();
+        let plan = post(&mut conn)?;
+        assert!(plan.writes().is_empty());
+        assert!(!conn.finished());
+        let _ = conn.tx_complete(plan.done);
+        assert!(conn.finished());
+        Ok(())
+    }
+
+    #[test]
+    fn unread_data_means_abort() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        let _ = input(&mut conn, 1, 10, 0)?;
+        conn.close();
+        assert_eq!(conn.readable(), 0);
+        assert_eq!(post(&mut conn)?.cdc.state, ConnFlags::ABORTED);
+        Ok(())
+    }
+
+    #[test]
+    fn data_after_close_is_dropped() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        let _ = flush(&mut conn, 16384)?;
+        let _ = flush(&mut conn, 16384)?;
+        send(&mut conn, 10)?;
+        conn.close();
+        assert_eq!(conn.plan_tx(), None);
+        // It is acknowledged all the same: the peer's own close may wait for space.
+        assert!(input(&mut conn, 1, 16384, 0)?.push);
+        let plan = post(&mut conn)?;
+        assert_eq!(plan.cdc.cons.wrap, 1);
+        assert_eq!(plan.cdc.state, ConnFlags::default());
+        assert!(input(&mut conn, 2, 16384, 10000)?.push);
+        assert_eq!(post(&mut conn)?.cdc.state, ConnFlags::ABORTED);
+        Ok(())
+    }
+
+    #[test]
+    fn abort_waits_for_nothing() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        let _ = flush(&mut conn, 16384)?;
+        let _ = flush(&mut conn, 16384)?;
+        send(&mut conn, 10)?;
+        conn.abort();
+        assert_eq!(conn.unsent(), 0);
+        let plan = post(&mut conn)?;
+        assert!(plan.writes().is_empty());
+        assert_eq!(plan.cdc.state, ConnFlags::ABORTED);
+        assert_eq!(conn.plan_tx(), None);
+        Ok(())
+    }
+
+    #[test]
+    fn peer_aborts() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        send(&mut conn, 10)?;
+        let effects = flagged(&mut conn, 1, 20, ConnFlags::ABORTED)?;
+        assert!(effects.peer_aborted);
+        assert!(effects.peer_done);
+        assert!(effects.wake_reader);
+        assert!(effects.wake_writer);
+        assert_eq!(conn.reserve_tx(1), Err(TxBlocked::PeerAborted));
+        // What was delivered can still be read.
+        assert_eq!(conn.readable(), 20);
+        assert_eq!(conn.commit_rx(20), super::super::AckDecision::Later);
+        assert_eq!(conn.plan_tx(), None);
+        conn.close();
+        let plan = post(&mut conn)?;
+        assert_eq!(plan.cdc.state, ConnFlags::CLOSED);
+        let _ = conn.tx_complete(plan.done);
+        assert!(conn.finished());
+        Ok(())
+    }
+
+    #[test]
+    fn close_then_abort() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        let _ = flush(&mut conn, 16384)?;
+        let _ = flush(&mut conn, 16384)?;
+        send(&mut conn, 10)?;
+        conn.close();
+        conn.abort();
+        conn.close();
+        assert_eq!(conn.phase(), Phase::Aborted);
+        assert_eq!(post(&mut conn)?.cdc.state, ConnFlags::ABORTED);
+        Ok(())
+    }
+}

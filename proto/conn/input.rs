@@ -117,3 +117,122 @@ impl Connection {
         }
     }
 }
+
+#[cfg(any(test, smc_rs_kunit))]
+#[cfg_attr(smc_rs_kunit, kernel::macros::kunit_tests(smc_rs_conn_input))]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+
+    #[test]
+    fn sequence_numbers() {
+        assert!(before(1, 2));
+        assert!(!before(2, 2));
+        assert!(!before(3, 2));
+        assert!(before(65535, 0));
+        assert!(before(65000, 500));
+        assert!(!before(500, 65000));
+    }
+
+    #[test]
+    fn old_messages_are_dropped() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        let _ = input(&mut conn, 5, 10, 0)?;
+        assert_eq!(input(&mut conn, 4, 20, 0)?, RxEffects::default());
+        assert_eq!(conn.readable(), 10);
+        // Even hostile ones.
+        assert_eq!(input(&mut conn, 4, 0, 99)?, RxEffects::default());
+        assert_eq!(input(&mut conn, 5, 10, 0)?, RxEffects::default());
+        // An older cursor in a newer message is no news.
+        let _ = input(&mut conn, 6, 3, 0)?;
+        assert_eq!(conn.readable(), 10);
+        Ok(())
+    }
+
+    #[test]
+    fn producer_is_bounded() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        let _ = input(&mut conn, 1, 16384, 0)?;
+        assert_eq!(conn.readable(), 16384);
+        // Read but not confirmed: the peer can't know of the space.
+        let _ = conn.commit_rx(100);
+        let fault = PeerFault::Producer(CursorFault::TooFar);
+        assert_eq!(conn.on_cdc(&message(2, 16385, 0)?), Err(fault));
+        assert!(conn.faulted());
+        assert_eq!(conn.readable(), 16284);
+        Ok(())
+    }
+
+    #[test]
+    fn consumer_is_bounded() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        send(&mut conn, 10)?;
+        let fault = PeerFault::Consumer(CursorFault::TooFar);
+        assert_eq!(conn.on_cdc(&message(1, 0, 1)?), Err(fault));
+
+        let mut conn = connection()?;
+        let _ = flush(&mut conn, 10)?;
+        let _ = input(&mut conn, 1, 0, 10)?;
+        assert_eq!(conn.peer_unread(), 0);
+        assert_eq!(conn.on_cdc(&message(2, 0, 11)?), Err(fault));
+        Ok(())
+    }
+
+    #[test]
+    fn counts_are_inside_the_rings() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        let mut cdc = message(1, 0, 0)?;
+        cdc.prod.count = OURS;
+        let fault = PeerFault::Producer(CursorFault::Outside);
+        assert_eq!(conn.on_cdc(&cdc), Err(fault));
+
+        let mut conn = connection()?;
+        let mut cdc = message(1, 0, 0)?;
+        cdc.cons.count = PEERS;
+        let fault = PeerFault::Consumer(CursorFault::Outside);
+        assert_eq!(conn.on_cdc(&cdc), Err(fault));
+        Ok(())
+    }
+
+    #[test]
+    fn faults_end_it() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        send(&mut conn, 10)?;
+        assert!(conn.on_cdc(&message(1, 0, 1)?).is_err());
+        assert_eq!(input(&mut conn, 2, 10, 0)?, RxEffects::default());
+        assert_eq!(conn.readable(), 0);
+        assert!(conn.reserve_tx(1).is_err());
+        conn.abort();
+        let plan = post(&mut conn)?;
+        assert_eq!(plan.cdc.state, ConnFlags::ABORTED);
+        assert!(plan.writes().is_empty());
+        let _ = conn.tx_complete(plan.done);
+        assert!(conn.finished());
+        assert_eq!(conn.touched(), 16384);
+        Ok(())
+    }
+
+    #[test]
+    fn unknown_bits_mean_nothing() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        let mut cdc = message(1, 0, 0)?;
+        cdc.flags = ProdFlags(0x07);
+        cdc.state = ConnFlags(0x1f);
+        assert_eq!(conn.on_cdc(&cdc), Ok(RxEffects::default()));
+        assert!(!conn.peer_done());
+        Ok(())
+    }
+
+    #[test]
+    fn validation_after_a_change_of_links() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        let _ = input(&mut conn, 5, 10, 0)?;
+        let mut cdc = message(5, 0, 0)?;
+        cdc.flags = ProdFlags::VALIDATION;
+        assert_eq!(conn.on_cdc(&cdc), Ok(RxEffects::default()));
+        assert_eq!(conn.readable(), 10);
+        cdc.seq = 6;
+        assert_eq!(conn.on_cdc(&cdc), Err(PeerFault::LostMessages));
+        Ok(())
+    }
+}

@@ -16,6 +16,8 @@ mod close;
 mod input;
 mod plan;
 mod rx;
+#[cfg(any(test, smc_rs_kunit))]
+mod testing;
 mod tx;
 mod urgent;
 

@@ -14,9 +14,10 @@ use super::super::wire::cdc::{
 };
 use super::Connection;
 
-/// Most writes of one plan: the end of the send buffer and the end of the peer's receive buffer
-/// can each split the data once. (The fourth is never needed; it makes the loop's bound obvious.)
-pub(crate) const MAX_WRITES: usize = 4;
+/// Most writes of one plan. Both rings begin with the stream and their sizes are powers of two, so
+/// that wherever the larger one ends the smaller one does too; and a plan is not longer than the
+/// smaller one, so that it passes at most one end.
+pub(crate) const MAX_WRITES: usize = 2;
 
 /// One contiguous write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -168,5 +169,146 @@ impl Connection {
         self.tx.posting = false;
         self.tx.pending = self.tx.pending.saturating_sub(1);
         self.kill();
+    }
+}
+
+#[cfg(any(test, smc_rs_kunit))]
+#[cfg_attr(smc_rs_kunit, kernel::macros::kunit_tests(smc_rs_conn_plan))]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+
+    #[test]
+    fn nothing_to_say() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        assert_eq!(conn.plan_tx(), None);
+        Ok(())
+    }
+
+    #[test]
+    fn first_message() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        send(&mut conn, 100)?;
+        let plan = post(&mut conn)?;
+        let write = Write {
+            src: 0,
+            dst: 0,
+            len: 100,
+        };
+        assert_eq!(plan.writes(), &[write][..]);
+        assert_eq!(plan.cdc.seq, 1);
+        assert_eq!(plan.cdc.token, 7);
+        assert_eq!(
+            plan.cdc.prod,
+            Cursor {
+                wrap: 0,
+                count: 100
+            }
+        );
+        assert_eq!(plan.cdc.cons, Cursor { wrap: 0, count: 0 });
+        assert_eq!(plan.cdc.flags, ProdFlags::default());
+        assert_eq!(plan.cdc.state, ConnFlags::default());
+        assert_eq!(conn.plan_tx(), None);
+        Ok(())
+    }
+
+    #[test]
+    fn one_poster_at_a_time() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        send(&mut conn, 1)?;
+        assert!(conn.plan_tx().is_some());
+        send(&mut conn, 1)?;
+        assert_eq!(conn.plan_tx(), None);
+        assert!(conn.posted());
+        assert!(conn.plan_tx().is_some());
+        assert!(!conn.posted());
+        Ok(())
+    }
+
+    #[test]
+    fn splits_at_both_ends() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        // The send buffer ends at 16384, the peer's at 32768.
+        for seq in 1..=3 {
+            let _ = flush(&mut conn, 10000)?;
+            let read = 10000 * u64::from(seq);
+            let _ = input(&mut conn, seq, 0, read)?;
+        }
+        send(&mut conn, 16384)?;
+        let plan = post(&mut conn)?;
+        let mut writes = plan.writes().iter();
+        let write = |src, dst, len| Some(Write { src, dst, len });
+        assert_eq!(writes.next().copied(), write(13616, 30000, 2768));
+        assert_eq!(writes.next().copied(), write(0, 0, 13616));
+        assert_eq!(writes.next(), None);
+        assert_eq!(
+            plan.cdc.prod,
+            Cursor {
+                wrap: 1,
+                count: 13616
+            }
+        );
+        Ok(())
+    }
+
+    #[test]
+    fn splits_at_the_end_of_the_smaller() -> Result<(), Oops> {
+        let src = RingSize::new(16384).ok_or(Oops)?;
+        let dst = RingSize::new(32768).ok_or(Oops)?;
+        for (pos, len, pieces) in [
+            (0, 16384, 1),
+            (1, 16384, 2),
+            (16384 + 1, 16384, 2),
+            (32767, 16384, 2),
+            (32767, 0, 0),
+        ] {
+            let writes = split(Pos::new(pos), len, src, dst);
+            assert_eq!(writes.iter().filter(|w| w.len > 0).count(), pieces);
+            assert_eq!(writes.iter().map(|w| w.len).sum::<u32>(), len);
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn blocked_flag_says_full() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        let _ = flush(&mut conn, 16384)?;
+        let plan = flush(&mut conn, 16384)?;
+        assert!(plan.cdc.flags.has(ProdFlags::BLOCKED));
+        send(&mut conn, 16384)?;
+        assert_eq!(conn.plan_tx(), None);
+        assert!(!conn.drained());
+        let effects = input(&mut conn, 1, 0, 10000)?;
+        assert!(effects.push);
+        let plan = post(&mut conn)?;
+        assert_eq!(plan.writes().iter().map(|w| w.len).sum::<u32>(), 10000);
+        assert!(plan.cdc.flags.has(ProdFlags::BLOCKED));
+        assert_eq!(conn.unsent(), 6384);
+        assert!(input(&mut conn, 2, 0, 32768)?.push);
+        let plan = post(&mut conn)?;
+        assert!(!plan.cdc.flags.has(ProdFlags::BLOCKED));
+        Ok(())
+    }
+
+    #[test]
+    fn failed_post_is_the_end() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        send(&mut conn, 1)?;
+        assert!(conn.plan_tx().is_some());
+        conn.post_failed();
+        assert_eq!(conn.plan_tx(), None);
+        assert!(conn.finished());
+        assert!(conn.drained());
+        Ok(())
+    }
+
+    #[test]
+    fn done_as_a_number() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        send(&mut conn, 77)?;
+        let done = post(&mut conn)?.done;
+        assert_eq!(done.to_raw(), 77);
+        assert_eq!(TxDone::from_raw(77), done);
+        Ok(())
     }
 }

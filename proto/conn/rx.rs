@@ -150,3 +150,103 @@ impl Connection {
         }
     }
 }
+
+#[cfg(any(test, smc_rs_kunit))]
+#[cfg_attr(smc_rs_kunit, kernel::macros::kunit_tests(smc_rs_conn_rx))]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+
+    #[test]
+    fn reads_what_arrived() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        assert!(conn.reserve_rx(0, 10).is_empty());
+        let effects = input(&mut conn, 1, 100, 0)?;
+        assert!(effects.wake_reader);
+        assert!(!effects.push);
+        assert_eq!(conn.readable(), 100);
+        assert_eq!(conn.reserve_rx(0, 1000).len(), 100);
+        assert_eq!(conn.reserve_rx(60, 1000).len(), 40);
+        assert!(conn.reserve_rx(1000, 1000).is_empty());
+        assert_eq!(conn.commit_rx(30), AckDecision::Later);
+        assert_eq!(conn.readable(), 70);
+        assert_eq!(conn.commit_rx(1000), AckDecision::Later);
+        assert_eq!(conn.readable(), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn tells_when_half_is_used() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        let _ = input(&mut conn, 1, 8191, 0)?;
+        assert_eq!(conn.commit_rx(8191), AckDecision::Later);
+        let _ = input(&mut conn, 2, 8192, 0)?;
+        assert_eq!(conn.commit_rx(1), AckDecision::SendNow);
+        let plan = post(&mut conn)?;
+        assert!(plan.writes().is_empty());
+        assert_eq!(plan.cdc.cons.count, 8192);
+        assert_eq!(conn.plan_tx(), None);
+        Ok(())
+    }
+
+    #[test]
+    fn small_reads_tell_nothing() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        let _ = input(&mut conn, 1, 16384, 0)?;
+        assert_eq!(conn.commit_rx(2304), AckDecision::Later);
+        assert_eq!(conn.commit_rx(1), AckDecision::SendNow);
+        Ok(())
+    }
+
+    #[test]
+    fn blocked_peer_is_told() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        let mut cdc = message(1, 5000, 0)?;
+        cdc.flags = ProdFlags::BLOCKED;
+        let _ = conn.on_cdc(&cdc)?;
+        assert_eq!(conn.commit_rx(2000), AckDecision::Later);
+        assert_eq!(conn.commit_rx(1000), AckDecision::SendNow);
+        assert!(post(&mut conn)?.writes().is_empty());
+        assert_eq!(conn.commit_rx(1999), AckDecision::Later);
+        assert_eq!(conn.commit_rx(1), AckDecision::SendNow);
+        Ok(())
+    }
+
+    #[test]
+    fn request_is_honoured() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        let mut cdc = message(1, 0, 0)?;
+        cdc.flags = ProdFlags::UPDATE_REQUESTED;
+        assert!(conn.on_cdc(&cdc)?.push);
+        let _ = post(&mut conn)?;
+        assert_eq!(conn.plan_tx(), None);
+        conn.request_ack();
+        let _ = post(&mut conn)?;
+        assert_eq!(conn.plan_tx(), None);
+        Ok(())
+    }
+
+    #[test]
+    fn data_carries_the_cursor() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        let _ = input(&mut conn, 1, 100, 0)?;
+        assert_eq!(conn.commit_rx(60), AckDecision::Later);
+        assert_eq!(flush(&mut conn, 1)?.cdc.cons.count, 60);
+        Ok(())
+    }
+
+    #[test]
+    fn clears_what_was_touched() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        let _ = input(&mut conn, 1, 100, 0)?;
+        // More may have been written and not announced.
+        assert_eq!(conn.touched(), 16384);
+        let mut cdc = message(2, 200, 0)?;
+        cdc.state.0 = 0x40;
+        let _ = conn.on_cdc(&cdc)?;
+        assert_eq!(conn.touched(), 200);
+        conn.kill();
+        assert_eq!(conn.touched(), 16384);
+        Ok(())
+    }
+}

@@ -252,3 +252,126 @@ impl Connection {
         self.is_dead() || (self.tx.unsent() == 0 && self.close_flag(true).is_none())
     }
 }
+
+#[cfg(any(test, smc_rs_kunit))]
+#[cfg_attr(smc_rs_kunit, kernel::macros::kunit_tests(smc_rs_conn_tx))]
+mod tests {
+    use super::super::testing::*;
+    use super::super::AckDecision;
+    use super::*;
+
+    #[test]
+    fn fills_the_buffer() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        assert_eq!(conn.tx_space(), 16384);
+        assert_eq!(send(&mut conn, 16000)?, 16000);
+        let grant = conn.reserve_tx(1000)?;
+        assert_eq!(grant.len(), 384);
+        assert_eq!(conn.commit_tx(grant, 1000), 384);
+        assert_eq!(conn.reserve_tx(1), Err(TxBlocked::Full));
+        assert_eq!(conn.reserve_tx(0)?.len(), 0);
+        assert_eq!(conn.unsent(), 16384);
+        Ok(())
+    }
+
+    #[test]
+    fn completion_frees() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        send(&mut conn, 100)?;
+        let first = post(&mut conn)?;
+        send(&mut conn, 50)?;
+        let second = post(&mut conn)?;
+        assert_eq!(conn.inflight(), 150);
+        let effects = conn.tx_complete(first.done);
+        assert!(effects.wake_writer);
+        assert!(!effects.drained);
+        assert_eq!(conn.inflight(), 50);
+        let effects = conn.tx_complete(second.done);
+        assert!(effects.drained);
+        assert_eq!(conn.tx_space(), 16384);
+        // Out of order or twice: nothing breaks.
+        let effects = conn.tx_complete(first.done);
+        assert!(!effects.wake_writer);
+        assert_eq!(conn.tx_space(), 16384);
+        Ok(())
+    }
+
+    #[test]
+    fn grant_is_two_pieces_at_the_end() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        let _ = flush(&mut conn, 16000)?;
+        let grant = conn.reserve_tx(500)?;
+        assert_eq!(grant.segments().iter().map(|s| s.len).nth(0), Some(384));
+        assert_eq!(grant.segments().iter().map(|s| s.len).nth(1), Some(116));
+        assert_eq!(conn.commit_tx(grant, 0), 0);
+        assert_eq!(conn.unsent(), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn stale_grants_count_nothing() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        let first = conn.reserve_tx(10)?;
+        let second = conn.reserve_tx(10)?;
+        assert_eq!(conn.commit_tx(first, 10), 10);
+        assert_eq!(conn.commit_tx(second, 10), 0);
+        let third = conn.reserve_tx(10)?;
+        conn.shutdown_write();
+        assert_eq!(conn.commit_tx(third, 10), 0);
+        assert_eq!(conn.unsent(), 10);
+        Ok(())
+    }
+
+    #[test]
+    fn corks() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        assert!(!conn.should_push(false, 1000));
+        send(&mut conn, 10)?;
+        assert!(conn.should_push(false, 1000));
+        assert!(!conn.should_push(true, 1000));
+        let plan = post(&mut conn)?;
+        // A message is on its way: little data waits, much does not.
+        send(&mut conn, 1000)?;
+        assert!(!conn.should_push(false, 1000));
+        send(&mut conn, 1)?;
+        assert!(conn.should_push(false, 1000));
+        assert!(!conn.should_push(true, 1000));
+        // More than half of the send buffer never waits.
+        send(&mut conn, 8000)?;
+        assert!(conn.should_push(false, u32::MAX));
+        // A full one does not wait for more.
+        send(&mut conn, 16384)?;
+        assert!(conn.should_push(true, 1000));
+        assert!(conn.tx_complete(plan.done).push);
+        Ok(())
+    }
+
+    #[test]
+    fn completion_pushes_last() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        send(&mut conn, 10)?;
+        let first = post(&mut conn)?;
+        send(&mut conn, 10)?;
+        let second = post(&mut conn)?;
+        send(&mut conn, 10)?;
+        assert!(!conn.tx_complete(first.done).push);
+        assert!(conn.tx_complete(second.done).push);
+        Ok(())
+    }
+
+    #[test]
+    fn lost_messages_free_nothing() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        send(&mut conn, 10)?;
+        let plan = post(&mut conn)?;
+        conn.kill();
+        let effects = conn.tx_lost(plan.done);
+        assert!(effects.drained);
+        assert!(!effects.wake_writer);
+        assert!(!effects.push);
+        assert!(conn.finished());
+        assert_eq!(conn.reserve_tx(1), Err(TxBlocked::Dead));
+        assert_eq!(conn.commit_rx(0), AckDecision::Later);
+        Ok(())
+    }
+}

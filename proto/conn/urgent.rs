@@ -249,3 +249,148 @@ impl Connection {
         self.rx.read.plus(before) == mark.end
     }
 }
+
+#[cfg(any(test, smc_rs_kunit))]
+#[cfg_attr(smc_rs_kunit, kernel::macros::kunit_tests(smc_rs_conn_urgent))]
+mod tests {
+    use super::super::testing::*;
+    use super::super::AckDecision;
+    use super::*;
+
+    /// Commits `n` bytes, the last one urgent.
+    fn urge(conn: &mut Connection, n: usize) -> Result<(), Oops> {
+        let grant = conn.reserve_tx(n)?;
+        assert_eq!(conn.commit_urgent(grant, n), n);
+        Ok(())
+    }
+
+    /// The peer wrote `wrote` bytes since the beginning, the last one urgent.
+    fn arrive(conn: &mut Connection, seq: u16, wrote: u64) -> Result<(), Oops> {
+        let mut cdc = message(seq, wrote, 0)?;
+        cdc.flags = ProdFlags::URGENT_PENDING.with(ProdFlags::URGENT_PRESENT, true);
+        assert!(conn.on_cdc(&cdc)?.urgent);
+        let offset = conn.urgent_offset().ok_or(Oops)?;
+        assert_eq!(u64::from(offset), (wrote - 1) % u64::from(OURS));
+        conn.store_urgent(b'!');
+        assert_eq!(conn.urgent_offset(), None);
+        Ok(())
+    }
+
+    #[test]
+    fn marks_the_last_byte() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        urge(&mut conn, 5)?;
+        assert!(conn.should_push(true, 1000));
+        send(&mut conn, 3)?;
+        let plan = post(&mut conn)?;
+        assert_eq!(plan.cdc.prod.count, 5);
+        assert!(plan.cdc.flags.has(ProdFlags::URGENT_PRESENT));
+        assert!(plan.cdc.flags.has(ProdFlags::URGENT_PENDING));
+        // The rest follows when the peer has passed it.
+        assert_eq!(conn.plan_tx(), None);
+        assert!(!input(&mut conn, 1, 0, 4)?.push);
+        assert!(input(&mut conn, 2, 0, 5)?.push);
+        let plan = post(&mut conn)?;
+        assert_eq!(plan.cdc.prod.count, 8);
+        assert_eq!(plan.cdc.flags, ProdFlags::default());
+        Ok(())
+    }
+
+    #[test]
+    fn latest_wins() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        urge(&mut conn, 5)?;
+        urge(&mut conn, 5)?;
+        let plan = post(&mut conn)?;
+        assert_eq!(plan.cdc.prod.count, 10);
+        assert!(plan.cdc.flags.has(ProdFlags::URGENT_PRESENT));
+        Ok(())
+    }
+
+    #[test]
+    fn announced_to_a_full_peer() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        let _ = flush(&mut conn, 16384)?;
+        let _ = flush(&mut conn, 16384)?;
+        urge(&mut conn, 5)?;
+        let plan = post(&mut conn)?;
+        assert!(plan.writes().is_empty());
+        assert!(plan.cdc.flags.has(ProdFlags::URGENT_PENDING));
+        assert!(!plan.cdc.flags.has(ProdFlags::URGENT_PRESENT));
+        assert_eq!(conn.plan_tx(), None);
+        assert!(input(&mut conn, 1, 0, 5)?.push);
+        assert!(post(&mut conn)?.cdc.flags.has(ProdFlags::URGENT_PRESENT));
+        Ok(())
+    }
+
+    #[test]
+    fn out_of_the_stream() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        assert_eq!(conn.recv_urgent(false), Err(NoUrgent::Invalid));
+        arrive(&mut conn, 1, 5)?;
+        let _ = input(&mut conn, 2, 9, 0)?;
+        assert_eq!(conn.readable(), 8);
+        assert!(conn.has_urgent());
+        assert_eq!(conn.recv_urgent(true), Ok(b'!'));
+        assert_eq!(conn.recv_urgent(false), Ok(b'!'));
+        assert_eq!(conn.recv_urgent(false), Err(NoUrgent::Invalid));
+        assert!(!conn.has_urgent());
+        // A read ends in front of it, a peek may begin behind it.
+        assert_eq!(conn.reserve_rx(0, 100).len(), 4);
+        assert_eq!(conn.reserve_rx(4, 100).len(), 4);
+        assert_eq!(conn.reserve_rx(6, 100).len(), 2);
+        assert!(!conn.at_mark());
+        assert_eq!(conn.commit_rx(4), AckDecision::SendNow);
+        assert!(conn.at_mark());
+        let first = conn.reserve_rx(0, 100).iter().next();
+        assert_eq!(first.map(|s| (s.offset, s.len)), Some((5, 4)));
+        assert_eq!(conn.commit_rx(1), AckDecision::SendNow);
+        assert!(!conn.at_mark());
+        assert_eq!(conn.readable(), 3);
+        Ok(())
+    }
+
+    #[test]
+    fn alone() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        arrive(&mut conn, 1, 1)?;
+        // Nothing to read, but the peer may be waiting for it to be passed.
+        assert_eq!(conn.readable(), 0);
+        assert_eq!(post(&mut conn)?.cdc.cons.count, 1);
+        assert!(conn.at_mark());
+        assert_eq!(conn.recv_urgent(false), Ok(b'!'));
+        Ok(())
+    }
+
+    #[test]
+    fn in_the_stream() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        conn.set_urgent_inline(true);
+        arrive(&mut conn, 1, 5)?;
+        let _ = input(&mut conn, 2, 9, 0)?;
+        assert_eq!(conn.recv_urgent(false), Err(NoUrgent::Invalid));
+        assert_eq!(conn.readable(), 9);
+        assert_eq!(conn.reserve_rx(0, 100).len(), 4);
+        assert_eq!(conn.commit_rx(4), AckDecision::Later);
+        assert!(conn.at_mark());
+        assert_eq!(conn.reserve_rx(0, 100).len(), 5);
+        assert_eq!(conn.commit_rx(1), AckDecision::SendNow);
+        assert!(!conn.at_mark());
+        assert!(!conn.has_urgent());
+        Ok(())
+    }
+
+    #[test]
+    fn announced_to_us() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        let mut cdc = message(1, 5, 0)?;
+        cdc.flags = ProdFlags::URGENT_PENDING;
+        assert!(!conn.on_cdc(&cdc)?.urgent);
+        assert_eq!(conn.recv_urgent(false), Err(NoUrgent::NotYet));
+        // A mark without data means nothing.
+        cdc.flags = ProdFlags::URGENT_PRESENT;
+        assert!(!conn.on_cdc(&cdc)?.urgent);
+        assert_eq!(conn.readable(), 5);
+        Ok(())
+    }
+}

@@ -417,10 +417,10 @@ impl Llc {
         }
         if msg.response {
             self.handle_response(msg.body, now);
-            Ok(())
         } else {
-            self.handle_request(msg.body)
+            self.handle_request(msg.body);
         }
+        Ok(())
     }
 
     /// Handles an answer; one that was not asked for is dropped.
@@ -447,7 +447,7 @@ impl Llc {
     }
 
     /// Handles a request; one that doesn't fit is dropped.
-    fn handle_request(&mut self, body: Body) -> Result<(), PeerFault> {
+    fn handle_request(&mut self, body: Body) {
         match body {
             Body::ConfirmLink {
                 no_eyecatcher,
@@ -472,29 +472,27 @@ impl Llc {
                 vaddr,
                 ..
             } => {
-                self.ask(Pending::Confirm {
+                let pending = Pending::Confirm {
                     others,
                     rkey,
                     vaddr,
-                })?;
-                self.event(LlcEvent::PeerRkey { rkey, vaddr });
+                };
+                self.ask(pending, LlcEvent::PeerRkey { rkey, vaddr });
             }
             Body::DeleteRkey { rkeys, .. } => {
-                self.ask(Pending::Delete(rkeys))?;
-                self.event(LlcEvent::PeerDeletesRkeys(rkeys));
+                self.ask(Pending::Delete(rkeys), LlcEvent::PeerDeletesRkeys(rkeys));
             }
             Body::ConfirmLink { .. } | Body::Unknown => {}
         }
-        Ok(())
     }
 
-    /// Notes a request that is answered from above. The peer must not have two at a time.
-    fn ask(&mut self, pending: Pending) -> Result<(), PeerFault> {
-        if self.pending.is_some() {
-            return Err(WireError::LlcFlood);
+    /// Notes a request that is answered from above. The peer must not have two at a time; a
+    /// second one is dropped.
+    fn ask(&mut self, pending: Pending, event: LlcEvent) {
+        if self.pending.is_none() {
+            self.pending = Some(pending);
+            self.event(event);
         }
-        self.pending = Some(pending);
-        Ok(())
     }
 
     /// Client: CONFIRM LINK has come.

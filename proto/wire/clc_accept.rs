@@ -332,3 +332,237 @@ pub(super) fn to_u24(value: u32) -> [u8; 3] {
     let [_, a, b, c] = value.to_be_bytes();
     [a, b, c]
 }
+
+#[cfg(any(test, smc_rs_kunit))]
+#[cfg_attr(smc_rs_kunit, kernel::macros::kunit_tests(smc_rs_clc_accept))]
+mod tests {
+    use super::*;
+
+    /// The part of an ACCEPT that is the same in all, offsets 8 to 63.
+    #[rustfmt::skip]
+    const BODY: [u8; 56] = [
+        0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18,
+        // 16: GID
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3,
+        // 32: MAC
+        0x02, 0x22, 0x23, 0x24, 0x25, 0x26,
+        // 38: queue pair number
+        0x01, 0x02, 0x03,
+        // 41: rkey
+        0x04, 0x05, 0x06, 0x07,
+        // 45: index, token
+        1, 0x08, 0x09, 0x0a, 0x0b,
+        // 50: size code 5, MTU 3
+        0x53, 0,
+        // 52: address
+        0xff, 0xff, 0x88, 0x80, 0x12, 0x34, 0x56, 0x78,
+        // 60: PSN
+        0, 0xab, 0xcd, 0xef,
+    ];
+
+    /// The first contact extension, offsets 104 to 155.
+    #[rustfmt::skip]
+    const FCE: [u8; 52] = [
+        0x80, 0x21, 0, 0,
+        b'n', b'o', b'd', b'e', b'1', b' ', b' ', b' ', b' ', b' ', b' ', b' ', b' ', b' ', b' ', b' ',
+        b' ', b' ', b' ', b' ', b' ', b' ', b' ', b' ', b' ', b' ', b' ', b' ', b' ', b' ', b' ', b' ',
+        32, 1, 0, 0,
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    ];
+
+    /// What the bytes above say, on first contact.
+    fn first() -> Accept {
+        Accept {
+            version: 2,
+            first_contact: true,
+            peer_id: [0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18],
+            gid: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3],
+            mac: [2, 0x22, 0x23, 0x24, 0x25, 0x26],
+            qpn: 0x010203,
+            rkey: 0x04050607,
+            rmbe_index: 1,
+            token: 0x08090a0b,
+            rmbe_size: SizeCode::from_size(512 << 10),
+            mtu: 3,
+            vaddr: 0xffff_8880_1234_5678,
+            psn: 0xabcdef,
+            eid: Eid::DEFAULT,
+            fce: Some(FirstContact::new(true, 1, b"node1", 32, 1)),
+        }
+    }
+
+    /// A message from its parts.
+    fn message(kind: u8, flags: u8, parts: &[&[u8]]) -> ClcBuf {
+        let mut buf = ClcBuf::new();
+        let parts_len = sum_len(parts);
+        buf.push(&[0xe2, 0xd4, 0xc3, 0xd9, kind, 0, parts_len, flags]);
+        for part in parts {
+            buf.push(part);
+        }
+        buf.push(&EYECATCHER_R);
+        buf
+    }
+
+    /// The length of a message with these parts.
+    fn sum_len(parts: &[&[u8]]) -> u8 {
+        let len = parts.iter().map(|part| part.len()).sum::<usize>();
+        u8::try_from(len.saturating_add(12)).unwrap_or(0)
+    }
+
+    /// What is wrong with a message if these bytes are changed.
+    fn broken(msg: &ClcBuf, changes: &[(usize, u8)]) -> Option<WireError> {
+        let mut bytes = [0; 200];
+        let msg = msg.as_slice();
+        for (to, from) in bytes.iter_mut().zip(msg) {
+            *to = *from;
+        }
+        for &(at, value) in changes {
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte = value;
+            }
+        }
+        Accept::parse(bytes.get(..msg.len()).unwrap_or_default()).err()
+    }
+
+    /// A version 2 message without extension.
+    fn later_bytes() -> ClcBuf {
+        message(2, 0x20, &[&BODY, &Eid::DEFAULT.0, &[0; 8]])
+    }
+
+    /// A version 2 ACCEPT of first contact.
+    fn first_bytes() -> ClcBuf {
+        message(2, 0x28, &[&BODY, &Eid::DEFAULT.0, &[0; 8], &FCE])
+    }
+
+    #[test]
+    fn first_contact_to_the_byte() -> Result<(), WireError> {
+        let accept = first_bytes();
+        assert_eq!(accept.as_slice().len(), 160);
+        let mut buf = ClcBuf::new();
+        first().emit_accept(&mut buf);
+        assert_eq!(buf.as_slice(), accept.as_slice());
+        assert_eq!(Accept::parse(buf.as_slice())?, first());
+        let gids = [1, 0, 0, 0];
+        let confirm = message(
+            3,
+            0x28,
+            &[&BODY, &Eid::DEFAULT.0, &[0; 8], &FCE, &gids, &first().gid],
+        );
+        assert_eq!(confirm.as_slice().len(), 180);
+        first().emit_confirm(&mut buf);
+        assert_eq!(buf.as_slice(), confirm.as_slice());
+        assert_eq!(Accept::parse(buf.as_slice())?, first());
+        Ok(())
+    }
+
+    #[test]
+    fn later_contact_to_the_byte() -> Result<(), WireError> {
+        let later = Accept {
+            first_contact: false,
+            fce: None,
+            ..first()
+        };
+        let bytes = later_bytes();
+        assert_eq!(bytes.as_slice().len(), 108);
+        let mut buf = ClcBuf::new();
+        later.emit_accept(&mut buf);
+        assert_eq!(buf.as_slice(), bytes.as_slice());
+        assert_eq!(Accept::parse(buf.as_slice())?, later);
+        later.emit_confirm(&mut buf);
+        assert_eq!(buf.as_slice().get(4), Some(&3));
+        assert_eq!(Accept::parse(buf.as_slice())?, later);
+        Ok(())
+    }
+
+    #[test]
+    fn version_1_to_the_byte() -> Result<(), WireError> {
+        let v1 = Accept {
+            version: 1,
+            eid: Eid::BLANK,
+            fce: None,
+            ..first()
+        };
+        let bytes = message(2, 0x18, &[&BODY]);
+        assert_eq!(bytes.as_slice().len(), 68);
+        let mut buf = ClcBuf::new();
+        v1.emit_accept(&mut buf);
+        assert_eq!(buf.as_slice(), bytes.as_slice());
+        assert_eq!(Accept::parse(buf.as_slice())?, v1);
+        Ok(())
+    }
+
+    #[test]
+    fn release_0_does_not_tell_limits() -> Result<(), WireError> {
+        let fce = FirstContact::new(false, 0, b"a\xffb\0c", 32, 2);
+        assert_eq!((fce.max_conns, fce.max_links), (0, 0));
+        assert_eq!(fce.host_name(), "a?b");
+        let accept = Accept {
+            fce: Some(fce),
+            ..first()
+        };
+        let mut buf = ClcBuf::new();
+        accept.emit_accept(&mut buf);
+        assert_eq!(buf.as_slice().get(104..106), Some(&[0, 0x20][..]));
+        assert_eq!(Accept::parse(buf.as_slice())?, accept);
+        let foreign = FirstContact {
+            host: [0xc1; 32],
+            ..fce
+        };
+        assert_eq!(foreign.host_name(), "");
+        Ok(())
+    }
+
+    #[test]
+    fn longer_messages_are_read() {
+        // A CONFIRM with two GIDs, 196 bytes.
+        let bytes = message(
+            3,
+            0x28,
+            &[
+                &BODY,
+                &Eid::DEFAULT.0,
+                &[0; 8],
+                &FCE,
+                &[2, 0, 0, 0],
+                &[7; 32],
+            ],
+        );
+        assert_eq!(bytes.as_slice().len(), 196);
+        assert_eq!(Accept::parse(bytes.as_slice()), Ok(first()));
+        // No first contact, yet longer; a version above 2.
+        let bytes = message(2, 0x40, &[&BODY, &Eid::DEFAULT.0, &[0; 8], &[9; 13]]);
+        assert!(Accept::parse(bytes.as_slice()).is_ok_and(|a| a.fce.is_none() && a.version == 2));
+    }
+
+    #[test]
+    fn each_broken_rule_has_its_error() {
+        use WireError::*;
+        let v1 = message(2, 0x10, &[&BODY]);
+        let (later, first) = (later_bytes(), first_bytes());
+        assert_eq!(broken(&later, &[]), None);
+        assert_eq!(broken(&later, &[(7, 0x21)]), Some(NotSmcR));
+        assert_eq!(broken(&later, &[(3, 0xc4)]), Some(NotSmcR));
+        assert_eq!(broken(&later, &[(7, 0x10)]), Some(AcceptV1Length));
+        assert_eq!(broken(&v1, &[(7, 0x20)]), Some(AcceptV2Length));
+        assert_eq!(broken(&v1, &[(6, 48)]), Some(AcceptV1Length));
+        assert_eq!(broken(&later, &[(6, 107)]), Some(AcceptV2Length));
+        assert_eq!(broken(&later, &[(7, 0x28)]), Some(FirstContactLength));
+        assert_eq!(broken(&first, &[(6, 159)]), Some(FirstContactLength));
+        assert_eq!(broken(&first, &[(156, 0)]), Some(TailEyecatcher));
+        assert_eq!(broken(&v1, &[(67, 0)]), Some(TailEyecatcher));
+        assert_eq!(broken(&first, &[(6, 161)]), Some(Truncated));
+        assert_eq!(broken(&first, &[(6, 47)]), Some(Length));
+        assert_eq!(broken(&first, &[(5, 4), (6, 1)]), Some(Length));
+        assert_eq!(broken(&first, &[(5, 4), (6, 0)]), Some(Truncated));
+        assert_eq!(broken(&first, &[(4, 1)]), Some(Unexpected));
+        assert_eq!(broken(&first, &[(4, 4)]), Some(Length));
+        assert_eq!(broken(&first, &[(7, 0x08)]), Some(Version));
+    }
+
+    #[test]
+    fn the_mtu_is_a_number_that_exists() {
+        let mtu = |mtu| Accept { mtu, ..first() }.mtu_valid();
+        assert!(mtu(1) && mtu(5));
+        assert!(!mtu(0) && !mtu(6) && !mtu(15));
+    }
+}

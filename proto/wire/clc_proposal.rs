@@ -405,3 +405,203 @@ fn prefix_area(msg: &[u8], v1: Offer, offset: u16) -> Result<usize, WireError> {
 fn sum(parts: &[usize]) -> usize {
     parts.iter().fold(0, |sum, part| sum.saturating_add(*part))
 }
+
+#[cfg(any(test, smc_rs_kunit))]
+#[cfg_attr(smc_rs_kunit, kernel::macros::kunit_tests(smc_rs_clc_proposal))]
+mod tests {
+    use super::*;
+
+    /// SMC-Rv2 only with one EID: 156 bytes.
+    #[rustfmt::skip]
+    const V2_ONLY: [u8; 156] = [
+        0xe2, 0xd4, 0xc3, 0xd9, 1, 0, 156, 0x22,
+        0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18,
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        0x02, 0x22, 0x23, 0x24, 0x25, 0x26,
+        0, 0,
+        // 40: ISM area
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        0, 28,
+        0, 0, 0, 0, 0, 0, 0, 0,
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        // 80: v2 extension
+        1, 0, 0, 0x10, 0, 0, 0, 0,
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3,
+        32, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        // 120: EID
+        b'S', b'M', b'C', b'-', b'R', b'S', b'-', b'D', b'E', b'F', b'A', b'U', b'L', b'T', b' ', b' ',
+        b' ', b' ', b' ', b' ', b' ', b' ', b' ', b' ', b' ', b' ', b' ', b' ', b' ', b' ', b' ', b' ',
+        0xe2, 0xd4, 0xc3, 0xd9,
+    ];
+
+    /// Version 1 as RFC 7609 has it: 52 bytes, IPv4 only, no ISM area.
+    #[rustfmt::skip]
+    const V1: [u8; 52] = [
+        0xe2, 0xd4, 0xc3, 0xd9, 1, 0, 52, 0x10,
+        0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18,
+        0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1,
+        0x02, 0x22, 0x23, 0x24, 0x25, 0x26,
+        0, 0,
+        10, 1, 2, 0, 24, 0, 0, 0,
+        0xe2, 0xd4, 0xc3, 0xd9,
+    ];
+
+    /// Everything at once: both versions, R and D, one IPv6 prefix, one EID, one ISM GID.
+    const ALL_LEN: usize = 40 + 40 + 8 + 17 + 40 + 32 + 48 + 10 + 4;
+
+    /// Builds that proposal.
+    #[allow(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+    const fn all() -> [u8; ALL_LEN] {
+        let mut m = [0; ALL_LEN];
+        let mut i = 0;
+        while i < 8 {
+            m[i] = V2_ONLY[i];
+            i += 1;
+        }
+        m[6] = 239;
+        m[7] = 0x2f;
+        m[39] = 40;
+        m[51] = 28 + 8 + 17;
+        m[87] = 1;
+        // The v2 extension at 105.
+        m[105] = 1;
+        m[106] = 1;
+        m[108] = 0x31;
+        m[112] = 64;
+        let mut i = 0;
+        while i < 16 {
+            m[113 + i] = 0x70;
+            i += 1;
+        }
+        m[129] = 16;
+        m[130] = 1;
+        m[132] = 1;
+        m[145] = b'X';
+        (m[235], m[236], m[237], m[238]) = (0xe2, 0xd4, 0xc3, 0xd9);
+        m
+    }
+
+    /// The proposal that `V2_ONLY` is.
+    fn v2_only() -> Proposal {
+        let mut eids = EidSet::new();
+        eids.push(Eid::DEFAULT);
+        Proposal::new(
+            [0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18],
+            [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3],
+            [2, 0x22, 0x23, 0x24, 0x25, 0x26],
+            eids,
+            32,
+            2,
+        )
+    }
+
+    /// What is wrong with a message if these bytes are changed.
+    fn broken<const N: usize>(mut msg: [u8; N], changes: &[(usize, u8)]) -> Option<WireError> {
+        for &(at, value) in changes {
+            if let Some(byte) = msg.get_mut(at) {
+                *byte = value;
+            }
+        }
+        Proposal::parse(&msg).err()
+    }
+
+    #[test]
+    fn v2_only_to_the_byte() -> Result<(), WireError> {
+        let mut buf = ClcBuf::new();
+        v2_only().emit(&mut buf);
+        assert_eq!(buf.as_slice(), &V2_ONLY[..]);
+        let parsed = Proposal::parse(&V2_ONLY)?;
+        assert_eq!(parsed, v2_only());
+        assert!(parsed.has_peer_id() && parsed.has_mac());
+        Ok(())
+    }
+
+    #[test]
+    fn eight_eids_fit() -> Result<(), WireError> {
+        let mut proposal = v2_only();
+        for i in 0..8 {
+            proposal.eids.push(Eid([b'A' + i; 32]));
+        }
+        let mut buf = ClcBuf::new();
+        proposal.emit(&mut buf);
+        assert_eq!(buf.as_slice().len(), 380);
+        assert_eq!(Proposal::parse(buf.as_slice())?, proposal);
+        Ok(())
+    }
+
+    #[test]
+    fn reads_version_1() -> Result<(), WireError> {
+        let p = Proposal::parse(&V1)?;
+        assert_eq!((p.version, p.v1, p.v2), (1, Offer::R, Offer::Neither));
+        assert_eq!(p.gid_v1[15], 1);
+        assert!(p.eids.is_empty());
+        Ok(())
+    }
+
+    #[test]
+    fn reads_everything_at_once() -> Result<(), WireError> {
+        let p = Proposal::parse(&all())?;
+        assert_eq!((p.version, p.v1, p.v2), (2, Offer::Both, Offer::Both));
+        assert_eq!((p.release, p.max_conns, p.max_links), (3, 16, 1));
+        assert_eq!((p.gid_v2, p.features), ([0x70; 16], 1));
+        assert_eq!(p.eids.len(), 1);
+        assert!(!p.has_peer_id() && !p.has_mac());
+        // No version above 2 is known; it is read as 2.
+        assert_eq!(broken(all(), &[(7, 0xff)]), None);
+        // SMC-D's eyecatcher is as good.
+        assert_eq!(broken(all(), &[(3, 0xc4), (238, 0xc4)]), None);
+        Ok(())
+    }
+
+    #[test]
+    fn offers_neither() {
+        // 84 bytes: version 2 without any offer is valid but useless.
+        let mut m = [0; 84];
+        m[..8].copy_from_slice(&[0xe2, 0xd4, 0xc3, 0xd9, 1, 0, 84, 0x2a]);
+        m[80..].copy_from_slice(&EYECATCHER_R);
+        assert!(Proposal::parse(&m).is_ok_and(|p| !p.v1.any() && !p.v2.any()));
+        // One byte more.
+        assert_eq!(
+            broken(V2_ONLY, &[(7, 0x2a)]),
+            Some(WireError::ProposalLength)
+        );
+    }
+
+    #[test]
+    fn each_broken_rule_has_its_error() {
+        use WireError::*;
+        let all = all();
+        assert_eq!(broken(V1, &[(39, 41)]), Some(IpAreaOffset));
+        assert_eq!(broken(all, &[(39, 41)]), Some(IpAreaOffset));
+        assert_eq!(broken(V1, &[(38, 255)]), Some(IpAreaOffset));
+        assert_eq!(broken(V1, &[(47, 9)]), Some(V6Prefixes));
+        assert_eq!(broken(all, &[(87, 9)]), Some(V6Prefixes));
+        assert_eq!(broken(V1, &[(7, 0x12)]), Some(V1NoOffer));
+        assert_eq!(broken(V1, &[(47, 1)]), Some(ProposalLength));
+        assert_eq!(broken(V1, &[(39, 40)]), Some(ProposalLength));
+        assert_eq!(broken(V1, &[(7, 0x11)]), Some(IpAreaNoIsm));
+        assert_eq!(broken(all, &[(39, 39)]), Some(IpAreaNoIsm));
+        assert_eq!(broken(all, &[(87, 2)]), Some(ProposalLength));
+        assert_eq!(broken(V2_ONLY, &[(51, 0)]), Some(V2ExtOffset));
+        assert_eq!(broken(V2_ONLY, &[(51, 173)]), Some(V2ExtOffset));
+        assert_eq!(broken(V2_ONLY, &[(50, 255)]), Some(V2ExtOffset));
+        assert_eq!(broken(V2_ONLY, &[(51, 65)]), Some(V2ExtOffset));
+        assert_eq!(broken(V2_ONLY, &[(80, 9)]), Some(EidCount));
+        assert_eq!(broken(V2_ONLY, &[(80, 0)]), Some(ProposalLength));
+        assert_eq!(broken(V2_ONLY, &[(80, 2)]), Some(ProposalLength));
+        assert_eq!(broken(all, &[(106, 9)]), Some(IsmGidCount));
+        assert_eq!(broken(all, &[(106, 2)]), Some(ProposalLength));
+        assert_eq!(broken(all, &[(112, 0)]), Some(DV2ExtOffset));
+        assert_eq!(broken(all, &[(111, 1), (112, 33)]), Some(DV2ExtOffset));
+        assert_eq!(broken(all, &[(111, 1), (112, 32)]), Some(DV2ExtOffset));
+        assert_eq!(broken(V2_ONLY, &[(152, 0)]), Some(TailEyecatcher));
+        assert_eq!(broken(V1, &[(51, 0)]), Some(TailEyecatcher));
+        assert_eq!(broken(V1, &[(0, 0)]), Some(HeadEyecatcher));
+        assert_eq!(broken(V1, &[(4, 2)]), Some(Unexpected));
+        assert_eq!(broken(V1, &[(6, 53)]), Some(Truncated));
+        assert_eq!(broken(V1, &[(6, 51)]), Some(Length));
+        assert_eq!(broken(V1, &[(5, 2), (6, 141)]), Some(Length));
+        assert_eq!(broken(V1, &[(5, 2), (6, 140)]), Some(Truncated));
+        assert_eq!(broken(V1, &[(5, 255), (6, 255)]), Some(Length));
+    }
+}

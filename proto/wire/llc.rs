@@ -551,3 +551,169 @@ fn padded<T: IntoBytes + Immutable>(value: &T) -> [u8; 40] {
     }
     body
 }
+
+#[cfg(any(test, smc_rs_kunit))]
+#[cfg_attr(smc_rs_kunit, kernel::macros::kunit_tests(smc_rs_llc))]
+mod tests {
+    use super::*;
+
+    /// A message: what is listed, and zeros up to 44 bytes.
+    fn bytes(head: [u8; 4], body: &[u8]) -> [u8; 44] {
+        let mut msg = [0; 44];
+        for (to, from) in msg.iter_mut().zip(head.iter().chain(body)) {
+            *to = *from;
+        }
+        msg
+    }
+
+    /// Checks both directions.
+    fn check(wire: [u8; 44], version: LlcVersion, response: bool, body: Body) -> bool {
+        let msg = Message {
+            version,
+            response,
+            body,
+        };
+        msg.emit().as_slice() == wire && Message::parse(&wire) == Ok(msg)
+    }
+
+    /// The link in the tests.
+    const LINK: LinkInfo = LinkInfo {
+        mac: [2, 3, 4, 5, 6, 7],
+        gid: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3],
+        qpn: 0x010203,
+        link_num: 9,
+        link_uid: [0xa, 0xb, 0xc, 0xd],
+        max_links: 2,
+        max_conns: 32,
+    };
+
+    #[test]
+    fn confirm_link_to_the_byte() {
+        #[rustfmt::skip]
+        let body = [
+            2, 3, 4, 5, 6, 7,
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3,
+            1, 2, 3,
+            9,
+            0xa, 0xb, 0xc, 0xd,
+            2, 32,
+        ];
+        let confirm = |no_eyecatcher| Body::ConfirmLink {
+            no_eyecatcher,
+            link: LINK,
+        };
+        let v1 = bytes([0x01, 44, 0, 0x03], &body);
+        assert!(check(v1, LlcVersion::V1, false, confirm(true)));
+        let v2 = bytes([0x21, 44, 0, 0x83], &body);
+        assert!(check(v2, LlcVersion::V2, true, confirm(true)));
+        let none = bytes([0x21, 44, 0, 0x80], &body);
+        assert!(check(none, LlcVersion::V2, true, confirm(false)));
+        // One of the two bits is enough.
+        let one = bytes([0x21, 44, 0, 0x01], &body);
+        assert!(Message::parse(&one).is_ok_and(|m| m.body == confirm(true)));
+    }
+
+    #[test]
+    fn add_link_refusal_to_the_byte() {
+        let request = bytes([0x02, 44, 0, 0], &[7; 40]);
+        let add = |reject| Body::AddLink {
+            reject,
+            body: [7; 40],
+        };
+        assert!(check(request, LlcVersion::V1, false, add(false)));
+        let reject = bytes([0x02, 44, 1, 0xc0], &[7; 40]);
+        assert!(check(reject, LlcVersion::V1, true, add(true)));
+        let reject = bytes([0x22, 44, 0, 0xc0], &[7; 40]);
+        assert!(check(reject, LlcVersion::V2, true, add(true)));
+        let request = bytes([0x25, 44, 0, 0x80], &[]);
+        assert!(check(request, LlcVersion::V2, true, Body::RequestAddLink));
+    }
+
+    #[test]
+    fn delete_link_to_the_byte() {
+        let delete = |all, orderly, link_num, reason| Body::DeleteLink {
+            all,
+            orderly,
+            link_num,
+            reason,
+        };
+        let all = bytes([0x24, 44, 0, 0x60], &[0, 0, 3, 0, 0]);
+        let body = delete(true, true, 0, LinkReason::PROGRAM);
+        assert!(check(all, LlcVersion::V2, false, body));
+        let one = bytes([0x04, 44, 0, 0x80], &[5, 0, 0x10, 0, 0]);
+        let body = delete(false, false, 5, LinkReason::UNKNOWN_LINK);
+        assert!(check(one, LlcVersion::V1, true, body));
+    }
+
+    #[test]
+    fn rkeys_to_the_byte() {
+        let body = [0, 1, 2, 3, 4, 0xff, 0xff, 0x88, 0x80, 5, 6, 7, 8];
+        let confirm = |negative, retry| Body::ConfirmRkey {
+            negative,
+            retry,
+            others: 0,
+            rkey: 0x01020304,
+            vaddr: 0xffff_8880_0506_0708,
+        };
+        let msg = bytes([0x26, 44, 0, 0], &body);
+        assert!(check(msg, LlcVersion::V2, false, confirm(false, false)));
+        let msg = bytes([0x06, 44, 0, 0xb0], &body);
+        assert!(check(msg, LlcVersion::V1, true, confirm(true, true)));
+        let delete = |negative, invalid| Body::DeleteRkey {
+            negative,
+            invalid,
+            rkeys: RkeyList::one(0x01020304),
+        };
+        let msg = bytes([0x29, 44, 0, 0], &[1, 0, 0, 0, 1, 2, 3, 4]);
+        assert!(check(msg, LlcVersion::V2, false, delete(false, 0)));
+        let msg = bytes([0x09, 44, 0, 0xa0], &[1, 0x80, 0, 0, 1, 2, 3, 4]);
+        assert!(check(msg, LlcVersion::V1, true, delete(true, 0x80)));
+        assert_eq!(RkeyList::one(7).as_slice(), &[7][..]);
+    }
+
+    #[test]
+    fn test_link_to_the_byte() {
+        let msg = bytes([0x27, 44, 0, 0x80], &[3; 16]);
+        let body = Body::TestLink { data: [3; 16] };
+        assert!(check(msg, LlcVersion::V2, true, body));
+    }
+
+    #[test]
+    fn unknown_types_are_unknown() {
+        for kind in [0x00, 0x03, 0x05, 0x08, 0x0f, 0x20, 0x23, 0x28, 0x2a] {
+            let msg = bytes([kind, 44, 0, 0], &[]);
+            assert!(Message::parse(&msg).is_ok_and(|m| m.body == Body::Unknown));
+        }
+        // Neither version; the length means nothing then.
+        for kind in [0x11, 0x31, 0x81, 0xfe] {
+            let msg = bytes([kind, 1, 1, 0], &[]);
+            assert!(Message::parse(&msg).is_ok_and(|m| m.body == Body::Unknown));
+        }
+    }
+
+    #[test]
+    fn each_broken_rule_has_its_error() {
+        use WireError::*;
+        let good = bytes([0x27, 44, 0, 0], &[]);
+        let parse = |head, body: &[u8]| Message::parse(&bytes(head, body)).err();
+        assert_eq!(Message::parse(&[]).err(), Some(LlcTruncated));
+        assert_eq!(
+            Message::parse(good.split_at(43).0).err(),
+            Some(LlcTruncated)
+        );
+        assert_eq!(parse([0x07, 43, 0, 0], &[]), Some(LlcV1Length));
+        assert_eq!(parse([0x07, 45, 0, 0], &[]), Some(LlcV1Length));
+        // The low nibble of byte 2 is a reject reason in version 1.
+        assert_eq!(parse([0x07, 44, 1, 0], &[]), None);
+        assert_eq!(parse([0x27, 43, 0, 0], &[]), Some(LlcV2Length));
+        assert_eq!(parse([0x27, 0, 44, 0], &[]), Some(LlcV2Length));
+        assert_eq!(parse([0x27, 45, 0, 0], &[]), Some(LlcV2Length));
+        assert_eq!(parse([0x26, 44, 0, 0], &[3]), Some(LlcRkeyLinks));
+        assert_eq!(parse([0x26, 44, 0, 0], &[2]), None);
+        assert_eq!(parse([0x09, 44, 0, 0], &[9]), Some(LlcRkeyCount));
+        assert_eq!(parse([0x09, 44, 0, 0], &[8]), None);
+        assert_eq!(parse([0x29, 44, 0, 0], &[9]), None);
+        assert_eq!(parse([0x29, 44, 0, 0], &[10]), Some(LlcRkeyCount));
+        assert_eq!(parse([0x29, 44, 0, 0], &[0]), None);
+    }
+}

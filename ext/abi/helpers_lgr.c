@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/mutex.h>
+#include "helpers_lgr.h"
+
+void smc_rs_mutex_lock(struct mutex *lock)
+{
+	mutex_lock(lock);
+}
+
+int smc_rs_mutex_lock_interruptible(struct mutex *lock)
+{
+	return mutex_lock_interruptible(lock);
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Test program of the virtual machine: servers, clients and checks over every way to
+//! make a stream socket. It asks the kernel which transport a socket uses, prints facts
+//! and exits non-zero when one is not as expected.
+
+mod args;
+mod checks;
+mod client;
+mod genl;
+mod job;
+mod netlink;
+mod rng;
+mod server;
+mod sock;
+mod transport;
+
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+/// Why a test failed.
+#[derive(Debug)]
+pub struct Fail(pub String);
+
+impl fmt::Display for Fail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<String> for Fail {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl From<&str> for Fail {
+    fn from(text: &str) -> Self {
+        Self(text.to_string())
+    }
+}
+
+impl From<io::Error> for Fail {
+    fn from(e: io::Error) -> Self {
+        Self(e.to_string())
+    }
+}
+
+/// Adds what was being done to an error.
+pub trait Context<T> {
+    /// Puts `what` before the error's text.
+    fn context(self, what: &str) -> Result<T, Fail>;
+}
+
+impl<T, E: fmt::Display> Context<T> for Result<T, E> {
+    fn context(self, what: &str) -> Result<T, Fail> {
+        self.map_err(|e| Fail(format!("{what}: {e}")))
+    }
+}
+
+/// Fails with a formatted text unless the condition holds.
+#[macro_export]
+macro_rules! ensure {
+    ($cond:expr, $($text:tt)+) => {
+        if !$cond {
+            return Err($crate::Fail(format!($($text)+)));
+        }
+    };
+}
+
+const USAGE: &str = "\
+usage: smct server [--family F] [--addr A] --port P [--count N] [--expect T] [--reason R]
+                   [--sndbuf N] [--rcvbuf N] [--broken-ok!]
+       smct client JOB [--family F] --addr A --port P [--expect T] [--reason R] [--parallel N]
+                   [--seed N] [--sndbuf N] [--rcvbuf N] [--broken-ok!] [--retry-ms N]
+         jobs: data [--bytes N] [--back N] [--chunk N]   both directions, SHA-256 at both ends
+               pingpong [--size N] [--rounds N] [--warm N]   stream [--size N] [--bytes N]
+               short [--rounds N] [--warm N]                 connect + 64 B each way + close
+               hold [--ms N]                                 say hello, then wait
+       smct check NAME|all|list [--family F] [--server-ns NS] [--client-ns NS] [--addr A]
+                   [--expect T]
+       smct socket F             make a socket of the family, print errno on failure
+       smct sockets              check the errno table of socket()
+       smct ueid NAME            give upstream's module a user-defined EID
+F: smc smc6 ipproto ipproto6 tcp tcp6      T: SMC-R TCP any
+";
+
+fn run() -> Result<(), Fail> {
+    let args = args::Args::parse(std::env::args().skip(1))?;
+    let words: Vec<&str> = args.words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["server"] => server::run(&args),
+        ["client", job] => client::run(job, &args),
+        ["check", name] => checks::run(name, &args),
+        ["socket", family] => {
+            let family = family.parse().map_err(|()| Fail::from("no such family"))?;
+            sock::Sock::new(family).map(drop).context("socket")
+        }
+        ["sockets"] => checks::table::run(),
+        ["ueid", name] => genl::add_ueid(name),
+        _ => Err(USAGE.into()),
+    }
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("smct: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Which transport a socket really uses, asked from the kernel.
+//!
+//! smc_rs lists its sockets in /proc/net/smc and smc6. For upstream's module (to validate
+//! the tests themselves) the answer comes from its socket diagnosis.
+
+use std::fs;
+
+use crate::netlink;
+use crate::sock::Sock;
+use crate::Fail;
+
+/// What the kernel says about one socket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transport {
+    /// `SMC-R`, `TCP`, `-` ... ; `none` when the kernel's table does not have the socket
+    /// (any more): then it is TCP.
+    pub name: String,
+    /// Reason of the fallback, zero if none.
+    pub reason: u32,
+}
+
+/// What a test expects.
+#[derive(Clone, Debug)]
+pub struct Expect {
+    /// `SMC-R`, `TCP` or `any`.
+    pub name: String,
+    /// Reason of the fallback, if it matters.
+    pub reason: Option<u32>,
+}
+
+impl Expect {
+    /// From `--expect` and `--reason`; by default any transport will do.
+    pub fn from_args(args: &crate::args::Args) -> Result<Self, Fail> {
+        let name = args.text("expect").unwrap_or("any").to_string();
+        let reason = match args.text("reason") {
+            Some(_) => Some(args.number("reason", 0)? as u32),
+            None => None,
+        };
+        Ok(Self { name, reason })
+    }
+
+    /// Compares a socket with the expectation.
+    pub fn check(&self, sock: &Sock) -> Result<Transport, Fail> {
+        let found = of(sock)?;
+        let name = if found.name == "none" {
+            "TCP"
+        } else {
+            &found.name
+        };
+        if self.name != "any" && self.name != name {
+            return Err(format!(
+                "transport is {} (reason {:#010x}), expected {}",
+                found.name, found.reason, self.name
+            )
+            .into());
+        }
+        if let (Some(reason), true) = (self.reason, found.name != "none") {
+            crate::ensure!(
+                reason == found.reason,
+                "fallback reason is {:#010x}, expected {reason:#010x}",
+                found.reason
+            );
+        }
+        Ok(found)
+    }
+}
+
+/// Looks a socket up by its inode, in the calling thread's network namespace.
+pub fn of(sock: &Sock) -> Result<Transport, Fail> {
+    let inode = sock.inode()?;
+    let mut tables = 0;
+    // Not /proc/net: that is the main thread's namespace.
+    for path in ["/proc/thread-self/net/smc", "/proc/thread-self/net/smc6"] {
+        let Ok(text) = fs::read_to_string(path) else {
+            continue;
+        };
+        tables += 1;
+        if let Some(found) = find(&text, inode) {
+            return Ok(found);
+        }
+    }
+    if tables == 0 {
+        if let Some(found) = netlink::smc_diag(inode)? {
+            return Ok(found);
+        }
+    }
+    Ok(Transport {
+        name: "none".into(),
+        reason: 0,
+    })
+}
+
+/// Finds the line of an inode in a table with a header line.
+fn find(text: &str, inode: u64) -> Option<Transport> {
+    let mut lines = text.lines();
+    let header: Vec<&str> = lines.next()?.split_whitespace().collect();
+    let column = |name: &str| header.iter().position(|h| *h == name);
+    let (at_inode, at_name, at_reason) = (column("inode")?, column("transport")?, column("fallback")?);
+    let inode = inode.to_string();
+    for line in lines {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        if fields.get(at_inode) == Some(&inode.as_str()) {
+            let reason = fields.get(at_reason).copied().unwrap_or("");
+            return Some(Transport {
+                name: fields.get(at_name)?.to_string(),
+                reason: crate::args::number(reason).unwrap_or(0) as u32,
+            });
+        }
+    }
+    None
+}

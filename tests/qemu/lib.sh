@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Library of the scenarios. A scenario runs with errexit; what it made is taken down
+# when it ends.
+
+set -euo pipefail
+
+SMCT=/lab/smct
+# smc_rs, or smc when a scenario runs against upstream's module to validate it.
+UNDER_TEST=${UNDER_TEST:-smc_rs}
+
+# fail TEXT: end the scenario as failed.
+fail() {
+	echo "FAIL: $*"
+	return 1
+}
+
+note() {
+	echo "== [$(cut -d' ' -f1 /proc/uptime)] $*"
+}
+
+h1() {
+	ip netns exec h1 "$@"
+}
+
+h2() {
+	ip netns exec h2 "$@"
+}
+
+on_exit() {
+	local rc=$?
+	set +e
+	if ((rc != 0)); then
+		echo "---- failed with status $rc; sockets and counters"
+		for ns in h1 h2; do
+			[[ -e /run/netns/$ns ]] || continue
+			echo "== $ns"
+			ip netns exec "$ns" cat /proc/net/smc /proc/net/smc6 /proc/net/smc_stat 2>/dev/null
+			ip netns exec "$ns" rdma link 2>/dev/null
+		done
+	fi
+	# Only our own children; a failed scenario must not leave servers.
+	local p
+	for p in $(jobs -p); do
+		kill -9 "$p" 2>/dev/null
+	done
+	wait
+	net_down
+	exit "$rc"
+}
+trap on_exit EXIT
+
+# rxe_add NS NUMBER NETDEV: an rxe device over NETDEV, moved into NS (it is born in the
+# initial namespace, whatever namespace asks for it).
+rxe_add() {
+	ip netns exec "$1" rdma link add "rxe$2" type rxe netdev "$3"
+	rdma dev set "rxe$2" netns "$1" 2>/dev/null || true
+	ip netns exec "$1" rdma link show "rxe$2/1" >/dev/null || fail "rxe$2 is not in $1"
+}
+
+# net_pair: two namespaces h1, h2 joined by a veth, with addresses, without RDMA.
+net_pair() {
+	local n
+	ip netns add h1
+	ip netns add h2
+	ip link add e1 netns h1 type veth peer name e2 netns h2
+	for n in 1 2; do
+		ip -n h$n link set lo up
+		ip -n h$n link set e$n up
+		ip -n h$n addr add 10.1.1.$n/24 dev e$n
+		ip -n h$n addr add fd00:1::$n/64 dev e$n nodad
+	done
+	for n in 1 2; do
+		ip netns exec h$n ping -q -c 1 -W 5 10.1.1.$((3 - n)) >/dev/null || fail "no ping from h$n"
+	done
+}
+
+# net_up: net_pair with an rxe device on each side.
+net_up() {
+	net_pair
+	rxe_add h1 1 e1
+	rxe_add h2 2 e2
+	if [[ $UNDER_TEST == smc ]]; then
+		# Upstream has no default EID, and rxe only does SMC-Rv2. One for all namespaces.
+		$SMCT ueid SMC-RS-DEFAULT
+	fi
+}
+
+net_down() {
+	local n
+	for n in 1 2; do
+		[[ -e /run/netns/h$n ]] || continue
+		ip netns exec h$n rdma link del rxe$n 2>/dev/null
+		ip netns del h$n
+	done
+	return 0
+}
+
+# server_up PORT NS ARG...: start `smct server` in NS, wait until it listens.
+# Sets SERVER to its process id; its output is in /tmp/server.PORT.
+server_up() {
+	local port=$1 ns=$2 i
+	shift 2
+	ip netns exec "$ns" $SMCT server --port "$port" "$@" >"/tmp/server.$port" 2>&1 &
+	SERVER=$!
+	for ((i = 0; i < 300; i++)); do
+		! grep -q '^listening' "/tmp/server.$port" || return 0
+		kill -0 $SERVER 2>/dev/null || break
+		sleep 0.1
+	done
+	cat "/tmp/server.$port"
+	fail "server on port $port does not listen"
+}
+
+# server_end PORT: the server must end by itself with success.
+server_end() {
+	local rc=0
+	wait "$SERVER" || rc=$?
+	cat "/tmp/server.$1"
+	((rc == 0)) || fail "server on port $1 ended with status $rc"
+}
+
+# stat_of NS NAME: a counter of /proc/net/smc_stat; 0 when it is not there.
+stat_of() {
+	ip netns exec "$1" awk -v n="$2" '$1 == n { v = $2 } END { print v + 0 }' /proc/net/smc_stat
+}
+
+# expect_stat NS NAME VALUE
+expect_stat() {
+	local v
+	v=$(stat_of "$1" "$2")
+	[[ $v == "$3" ]] || fail "$1: $2 is $v, expected $3"
+}
+
+# no_fallback NS...: nothing fell back so far.
+no_fallback() {
+	local ns
+	[[ $UNDER_TEST == smc_rs ]] || return 0
+	for ns; do
+		expect_stat "$ns" fallback_total 0
+	done
+}
+
+# sockets_gone NS...: no socket of the module is left within 10 s.
+sockets_gone() {
+	local ns i n
+	[[ $UNDER_TEST == smc_rs ]] || return 0
+	for ns; do
+		for ((i = 0; i < 100; i++)); do
+			n=$(ip netns exec "$ns" cat /proc/net/smc /proc/net/smc6 | grep -cv local_address || true)
+			((n != 0)) || continue 2
+			sleep 0.1
+		done
+		ip netns exec "$ns" cat /proc/net/smc /proc/net/smc6
+		fail "$ns: $n sockets left"
+	done
+}
+
+# must_fail CMD...: CMD has to fail.
+must_fail() {
+	if "$@"; then
+		fail "succeeded but must not: $*"
+	fi
+}
