@@ -8,6 +8,7 @@ pub(crate) mod accept;
 pub(crate) mod exit;
 pub(crate) mod family;
 pub(crate) mod global;
+pub(crate) mod host;
 pub(crate) mod iov;
 pub(crate) mod module;
 pub(crate) mod mutex;

@@ -18,17 +18,7 @@ use core::{
 #[derive(Clone, Copy)]
 pub(crate) struct NetPtr<'a>(NonNull<bindings::net>, PhantomData<&'a bindings::net>);
 
-/// Which network namespace something belongs to, without keeping it. Unique among the namespaces
-/// that are alive; whoever keeps one must forget it when the namespace goes away.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct NetId(usize);
-
 impl NetPtr<'_> {
-    /// Which namespace it is.
-    pub(crate) fn id(self) -> NetId {
-        NetId(self.0.as_ptr().addr())
-    }
-
     /// Wraps a raw pointer.
     ///
     /// # Safety

@@ -22,7 +22,6 @@ use super::{
 };
 use crate::{
     ext::{
-        net::NetId,
         spinlock_bh::{
             new_spinlock_bh,
             SpinLockBh, //
@@ -79,8 +78,8 @@ pub(crate) struct Key {
     pub(crate) local_gid: [u8; 16],
     /// The peer's GID.
     pub(crate) peer_gid: [u8; 16],
-    /// The network namespace. No reference: the namespace ends the group.
-    pub(crate) net: NetId,
+    /// The network namespace's cookie. No reference: the namespace ends the group.
+    pub(crate) net: u64,
 }
 
 /// Where a group is in its life.
@@ -125,8 +124,8 @@ pub(super) struct State {
     idle_at: u64,
     /// When the link is to be shut down; meaningful while dying.
     farewell_at: u64,
-    /// Connections wait for a peer that should finish them.
-    lingering: bool,
+    /// When to look at connections that wait for a peer that should finish them.
+    look_at: Option<u64>,
     /// The link; `None` before it is made and after it is shut down.
     link: Option<Arc<Link>>,
     /// The peer's queue pair.
@@ -208,7 +207,7 @@ impl Group {
                     seats: 1,
                     idle_at: 0,
                     farewell_at: 0,
-                    lingering: false,
+                    look_at: None,
                     link: None,
                     peer_qpn: 0,
                 }, "smc_rs_group"),
@@ -331,8 +330,14 @@ impl Group {
 
     /// Connections wait for their peer to finish: look at them from time to time.
     pub(crate) fn lingers(self: &Arc<Self>) {
-        self.state.lock().lingering = true;
+        self.look_later();
         self.arm();
+    }
+
+    /// Sets the time of the next look at lingering connections, unless it is set.
+    fn look_later(&self) {
+        let at = timer::now_ms() + EXPIRE_MS;
+        self.state.lock().look_at.get_or_insert(at);
     }
 
     /// Moves the timer to the next thing to do. Any context.
@@ -347,8 +352,7 @@ impl Group {
             Phase::Dying => Some(state.farewell_at),
             Phase::Forming | Phase::Live => {
                 let idle = (state.seats == 0).then_some(state.idle_at);
-                let look = state.lingering.then_some(now + EXPIRE_MS);
-                [llc, idle, look].into_iter().flatten().min()
+                [llc, idle, state.look_at].into_iter().flatten().min()
             }
         };
         if let Some(at) = at {
@@ -448,13 +452,17 @@ impl Group {
 
     /// Lets lingering connections see the time. May sleep.
     fn expire(&self, now: u64) {
-        if !core::mem::replace(&mut self.state.lock().lingering, false) {
-            return;
+        {
+            let mut state = self.state.lock();
+            if state.look_at.is_none_or(|at| at > now) {
+                return;
+            }
+            state.look_at = None;
         }
         let mut more = false;
         self.tokens.for_each(|port| more |= port.expire(now));
         if more {
-            self.state.lock().lingering = true;
+            self.look_later();
         }
     }
 

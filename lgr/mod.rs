@@ -11,6 +11,7 @@
 // Temporary: the layer above does not use all of this yet. Goes when it does.
 #![allow(dead_code, unused_imports)]
 
+pub(crate) mod avoid;
 mod control;
 mod group;
 mod offer;

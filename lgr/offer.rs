@@ -3,7 +3,6 @@
 //! What a host offers: settings, and a client's proposal.
 
 use crate::{
-    ext::net::NetId,
     ib::{
         self,
         find_path,
@@ -45,8 +44,8 @@ pub(crate) struct Offer {
     pub(crate) settings: Settings,
     /// The local end.
     pub(crate) path: Path,
-    /// The namespace.
-    pub(crate) net: NetId,
+    /// The namespace's cookie.
+    pub(crate) net: u64,
 }
 
 impl Offer {
@@ -58,7 +57,7 @@ impl Offer {
         Ok(Self {
             settings: settings.clone(),
             path: find_path(flow)?,
-            net: flow.net.id(),
+            net: flow.net.cookie(),
         })
     }
 

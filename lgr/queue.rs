@@ -106,3 +106,96 @@ impl WaitQueue {
         }
     }
 }
+
+#[cfg(smc_rs_kunit)]
+#[kernel::macros::kunit_tests(smc_rs_slot_queue)]
+mod tests {
+    use super::{
+        super::tokens::PortInfo,
+        *, //
+    };
+    use crate::proto::wire::cdc::Cdc;
+    use kernel::sync::atomic::{
+        Atomic,
+        Relaxed, //
+    };
+
+    /// Counts the order in which ports were asked.
+    static TURN: Atomic<u32> = Atomic::new(0);
+
+    /// A connection that answers as it was told to.
+    struct Fake {
+        /// The answer.
+        answer: Pushed,
+        /// When it was asked; 0: not yet.
+        asked: Atomic<u32>,
+    }
+
+    impl Port for Fake {
+        fn on_cdc(self: Arc<Self>, _cdc: &Cdc) {}
+        fn on_slots(self: Arc<Self>) -> Pushed {
+            self.asked.store(TURN.fetch_add(1, Relaxed) + 1, Relaxed);
+            self.answer
+        }
+        fn on_group_down(self: Arc<Self>) {}
+        fn on_link_gone(self: Arc<Self>) {}
+        fn expire(self: Arc<Self>, _now: u64) -> bool {
+            false
+        }
+        fn describe(&self) -> PortInfo {
+            PortInfo {
+                token: 0,
+                peer_token: 0,
+                sndbuf: 0,
+                rmb: 0,
+                peer_rmb: 0,
+                posts: 0,
+                cursors: None,
+            }
+        }
+    }
+
+    /// A connection that will give `answer`.
+    fn fake(answer: Pushed) -> Result<Arc<Fake>> {
+        let asked = Atomic::new(0);
+        Ok(Arc::new(Fake { answer, asked }, GFP_KERNEL)?)
+    }
+
+    #[test]
+    fn serves_in_order_until_blocked() -> Result {
+        let queue = KBox::pin_init(WaitQueue::new(), GFP_KERNEL)?;
+        let ports = [
+            fake(Pushed::Idle)?,
+            fake(Pushed::Queued)?,
+            fake(Pushed::Blocked)?,
+            fake(Pushed::Idle)?,
+        ];
+        for port in &ports {
+            assert!(queue.add(port.clone()));
+        }
+        queue.serve();
+        let [a, b, c, d] = ports.each_ref().map(|port| port.asked.load(Relaxed));
+        assert!(a > 0 && a < b && b < c);
+        assert_eq!(d, 0);
+        queue.serve();
+        let [_, _, _, d] = ports.each_ref().map(|port| port.asked.load(Relaxed));
+        assert!(d > c);
+        Ok(())
+    }
+
+    #[test]
+    fn is_bounded_and_can_be_cleared() -> Result {
+        let queue = KBox::pin_init(WaitQueue::new(), GFP_KERNEL)?;
+        let port = fake(Pushed::Idle)?;
+        for _ in 0..ROOM {
+            assert!(queue.add(port.clone()));
+        }
+        assert!(!queue.add(port.clone()));
+        queue.clear();
+        assert!(queue.add(port.clone()));
+        queue.clear();
+        // Only ours is left.
+        assert!(Arc::into_unique_or_drop(port).is_some());
+        Ok(())
+    }
+}

@@ -10,10 +10,7 @@ use super::group::{
     Seat, //
 };
 use crate::{
-    ext::{
-        net::NetId,
-        static_mutex::StaticMutex, //
-    },
+    ext::static_mutex::StaticMutex,
     proto::reason::Reason, //
 };
 use kernel::{
@@ -126,8 +123,8 @@ fn end_groups(which: impl Fn(&Group) -> bool) {
     }
 }
 
-/// A namespace goes away: its groups end. For pernet pre_exit; may sleep.
-pub(crate) fn net_exit(net: NetId) {
+/// The namespace with this cookie goes away: its groups end. For pernet pre_exit; may sleep.
+pub(crate) fn net_exit(net: u64) {
     end_groups(|group| group.key.net == net);
 }
 

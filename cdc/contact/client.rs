@@ -9,6 +9,7 @@ use super::{
     Step, //
 };
 use crate::{
+    ext::host,
     ib::PeerQp,
     lgr::{
         self,
@@ -135,7 +136,13 @@ impl Contact {
 
 /// Checks the server's limits; gives the number of connections and our answer.
 fn negotiate(fce: &FirstContact) -> Result<(u8, FirstContact), Reason> {
-    let mut answer = FirstContact::new(fce.direct, fce.release, b"", fce.max_conns, fce.max_links);
+    let mut answer = FirstContact::new(
+        fce.direct,
+        fce.release,
+        &host::name(),
+        fce.max_conns,
+        fce.max_links,
+    );
     answer.features = 0;
     if fce.release == 0 {
         return Ok((MAX_CONNS, answer));

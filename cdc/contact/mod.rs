@@ -117,8 +117,11 @@ impl Contact {
             Step::AwaitConfirm => Ok(Progress::Pending),
             Step::Link(waiter) => match waiter.outcome() {
                 None => Ok(Progress::Pending),
-                Some(outcome) => {
-                    outcome?;
+                Some(Err(reason)) => {
+                    self.parts.avoid(reason);
+                    Err(reason)
+                }
+                Some(Ok(())) => {
                     self.link_confirmed()?;
                     self.hand_over()
                 }

@@ -16,6 +16,7 @@ use crate::{
         Path, //
     },
     lgr::{
+        avoid,
         Group,
         Key,
         Seat,
@@ -79,6 +80,9 @@ impl Parts {
         max_conns: u8,
         settings: &Settings,
     ) -> Result<Self, Reason> {
+        if avoid::is_avoided(key.local_gid, key.peer_gid) {
+            return Err(Reason::TIMEOUT_CL);
+        }
         let seat = Group::form(key, max_conns).map_err(mem)?;
         let group = Arc::clone(&seat);
         let link = group.make_link(path, settings)?;
@@ -202,6 +206,13 @@ impl Parts {
             Ok(())
         } else {
             Err(Reason::NOACTLINK)
+        }
+    }
+
+    /// A link that could not be confirmed in time isn't tried again for a while.
+    pub(super) fn avoid(&self, reason: Reason) {
+        if let (Ok(group), Reason::TIMEOUT_CL) = (self.group(), reason) {
+            avoid::note(group.key.local_gid, group.key.peer_gid);
         }
     }
 

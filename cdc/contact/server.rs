@@ -9,6 +9,7 @@ use super::{
     Step, //
 };
 use crate::{
+    ext::host,
     ib::{
         find_path,
         Flow,
@@ -71,7 +72,7 @@ impl Contact {
             vlan: path.vlan(),
             local_gid: path.gid(),
             peer_gid: proposal.gid_v2,
-            net: flow.net.id(),
+            net: flow.net.cookie(),
         };
         let peer = Peer {
             gid: proposal.gid_v2,
@@ -188,7 +189,7 @@ fn negotiate(
 ) -> Result<(u8, FirstContact), Reason> {
     let release = proposal.release.min(RELEASE);
     if release == 0 {
-        return Ok((MAX_CONNS, FirstContact::new(direct, 0, b"", 0, 0)));
+        return Ok((MAX_CONNS, FirstContact::new(direct, 0, &host::name(), 0, 0)));
     }
     let max_conns = proposal.max_conns.min(settings.max_conns);
     if max_conns < MIN_CONNS {
@@ -198,7 +199,7 @@ fn negotiate(
     if max_links < 1 {
         return Err(Reason::MAXLINKERR);
     }
-    let fce = FirstContact::new(direct, release, b"", max_conns, max_links);
+    let fce = FirstContact::new(direct, release, &host::name(), max_conns, max_links);
     Ok((max_conns, fce))
 }
 

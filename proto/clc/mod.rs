@@ -21,6 +21,8 @@
 mod client;
 mod common;
 mod negotiate;
+#[cfg(any(test, smc_rs_kunit))]
+pub(crate) mod samples;
 mod server;
 mod stream;
 

@@ -129,3 +129,51 @@ pub(super) fn usable(proposal: &Proposal) -> Result<(), Reason> {
     }
     Ok(())
 }
+
+#[cfg(any(test, smc_rs_kunit))]
+#[cfg_attr(smc_rs_kunit, kernel::macros::kunit_tests(smc_rs_clc_negotiate))]
+mod tests {
+    use super::{
+        super::samples::*,
+        *, //
+    };
+
+    #[test]
+    fn the_server_takes_the_minimum() {
+        let own = |max_conns, max_links| Limits {
+            max_conns,
+            max_links,
+        };
+        let mut p = proposal();
+        p.release = 7;
+        let terms = Terms::decide(&p, own(255, 2));
+        assert_eq!(
+            terms,
+            Ok(Terms {
+                release: 1,
+                max_conns: 32,
+                max_links: 1
+            })
+        );
+        assert_eq!(Terms::decide(&p, own(16, 1)).map(|t| t.max_conns), Ok(16));
+        assert_eq!(Terms::decide(&p, own(15, 1)), Err(Reason::MAXCONNERR));
+        assert_eq!(Terms::decide(&p, own(16, 0)), Err(Reason::MAXLINKERR));
+        p.max_links = 0;
+        assert_eq!(Terms::decide(&p, own(16, 1)), Err(Reason::MAXLINKERR));
+        p.max_conns = 15;
+        assert_eq!(Terms::decide(&p, own(16, 1)), Err(Reason::MAXCONNERR));
+        p.release = 0;
+        assert_eq!(Terms::decide(&p, own(16, 1)), Ok(Terms::RELEASE_0));
+    }
+
+    #[test]
+    fn the_client_takes_what_the_server_says() {
+        let terms = Terms {
+            release: 1,
+            max_conns: 32,
+            max_links: 1,
+        };
+        assert_eq!(Terms::accepted(&accept(true)), Ok(Some(terms)));
+        assert_eq!(Terms::accepted(&accept(false)), Ok(None));
+    }
+}

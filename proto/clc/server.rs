@@ -304,3 +304,267 @@ fn check_confirm(accept: &Accept, confirm: &Accept) -> Result<(), Reason> {
     }
     Ok(())
 }
+
+#[cfg(any(test, smc_rs_kunit))]
+#[cfg_attr(smc_rs_kunit, kernel::macros::kunit_tests(smc_rs_clc_server))]
+mod tests {
+    use super::{
+        super::samples::*,
+        *, //
+    };
+    use crate::proto::wire::{
+        clc_accept::FirstContact,
+        clc_proposal::Offer, //
+    };
+
+    /// A fallback as the machine tells it.
+    fn fell_back(reason: Reason, peer: Reason) -> Option<ServerEvent> {
+        Some(ServerEvent::Decided(Outcome::Fallback { reason, peer }))
+    }
+
+    /// A reset as the machine tells it.
+    fn reset(cause: ResetCause) -> Option<ServerEvent> {
+        Some(ServerEvent::Decided(Outcome::Reset(cause)))
+    }
+
+    /// Gives a whole message; whether it was consumed.
+    fn feed(s: &mut Server, msg: &ClcBuf) -> bool {
+        s.on_input(msg.as_slice(), false, 20) == msg.as_slice().len()
+    }
+
+    /// A machine that has got a PROPOSAL.
+    fn proposed() -> Server {
+        let mut s = Server::new(0);
+        assert!(feed(&mut s, &proposal_bytes()));
+        s
+    }
+
+    /// One that has sent ACCEPT at time 30.
+    fn accepted(first: bool) -> Server {
+        let mut s = proposed();
+        s.poll();
+        s.contact_accept(&accept(first), 30);
+        s.poll_transmit();
+        s
+    }
+
+    /// One that has got CONFIRM.
+    fn confirmed(first: bool) -> Server {
+        let mut s = accepted(first);
+        assert!(feed(&mut s, &confirm_bytes(&accept(first))));
+        s.poll();
+        s
+    }
+
+    #[test]
+    fn first_and_later_contact() {
+        for first in [true, false] {
+            let mut s = proposed();
+            assert_eq!(s.poll(), Some(ServerEvent::Proposal(proposal())));
+            assert_eq!(s.poll_timeout(), None);
+            s.contact_accept(&accept(first), 30);
+            assert!(s
+                .poll_transmit()
+                .is_some_and(|m| m.as_slice() == accept_bytes(&accept(first)).as_slice()));
+            assert_eq!(s.poll_timeout(), Some(6_030));
+            assert!(feed(&mut s, &confirm_bytes(&accept(first))));
+            assert_eq!(s.poll(), Some(ServerEvent::Confirm(accept(first))));
+            assert_eq!(s.poll_timeout(), None);
+            s.contact_done(50);
+            assert_eq!(s.poll(), Some(ServerEvent::Decided(Outcome::Smc)));
+            assert_eq!(s.poll(), None);
+        }
+    }
+
+    #[test]
+    fn other_bytes_stay_and_fall_back() {
+        let cases: [&[u8]; 5] = [
+            b"G",
+            b"GET / HTTP/1.1",
+            &[0xe2, 0xd4, 0xc3, 0],
+            // The eyecatcher, but version 0 or no type that exists.
+            &[0xe2, 0xd4, 0xc3, 0xd9, 1, 0, 52, 0x00],
+            &[0xe2, 0xd4, 0xc3, 0xd9, 9, 0, 52, 0x10],
+        ];
+        for bytes in cases {
+            let mut s = Server::new(0);
+            assert_eq!(s.on_input(bytes, false, 1), 0);
+            assert_eq!(s.poll(), fell_back(Reason::PEERNOSMC, Reason::NONE));
+            assert!(s.poll_transmit().is_none());
+        }
+        for bytes in [&[][..], &[0xe2][..]] {
+            let mut s = Server::new(0);
+            assert_eq!(s.on_input(bytes, true, 1), 0);
+            assert_eq!(s.poll(), fell_back(Reason::PEERNOSMC, Reason::NONE));
+        }
+    }
+
+    #[test]
+    fn broken_proposals_reset() {
+        let endless = [0xe2, 0xd4, 0xc3, 0xd9, 1, 0xff, 0xff, 0x22];
+        let mut s = Server::new(0);
+        assert_eq!(s.on_input(&endless, false, 1), 0);
+        let error = WireError::Length;
+        assert_eq!(s.poll(), reset(ResetCause::Protocol(error)));
+        let mut bytes = [0; 156];
+        for (to, from) in bytes.iter_mut().zip(proposal_bytes().as_slice()) {
+            *to = *from;
+        }
+        bytes[80] = 9;
+        let mut s = Server::new(0);
+        assert_eq!(s.on_input(&bytes, false, 1), 0);
+        let error = WireError::EidCount;
+        assert_eq!(s.poll(), reset(ResetCause::Protocol(error)));
+        let mut s = Server::new(0);
+        assert!(!feed(&mut s, &accept_bytes(&accept(true))));
+        let error = WireError::Unexpected;
+        assert_eq!(s.poll(), reset(ResetCause::Protocol(error)));
+        let mut s = Server::new(0);
+        assert_eq!(s.on_input(bytes.split_at(100).0, true, 1), 0);
+        assert_eq!(s.poll(), reset(ResetCause::PeerClosed));
+    }
+
+    #[test]
+    fn time_outs_reset() {
+        let mut s = Server::new(100);
+        s.handle_timeout(6_099);
+        assert_eq!(s.poll(), None);
+        s.handle_timeout(6_100);
+        assert_eq!(s.poll(), reset(ResetCause::TimedOut));
+        let mut s = accepted(true);
+        s.handle_timeout(6_030);
+        assert_eq!(s.poll(), reset(ResetCause::TimedOut));
+        assert!(!feed(&mut s, &confirm_bytes(&accept(true))));
+    }
+
+    #[test]
+    fn the_client_declines() {
+        let makers: [fn() -> Server; 4] = [
+            || Server::new(0),
+            proposed,
+            || accepted(false),
+            || confirmed(true),
+        ];
+        for make in makers {
+            let mut s = make();
+            assert!(feed(&mut s, &decline_bytes(Reason::SYNCERR)));
+            assert!(s.poll_transmit().is_none());
+            assert_eq!(s.poll(), fell_back(Reason::PEERDECL, Reason::SYNCERR));
+            assert!(s.peer_out_of_sync());
+        }
+    }
+
+    #[test]
+    fn useless_proposals_are_declined() {
+        let mut none = proposal();
+        none.eids = crate::proto::eid::EidSet::new();
+        let mut buf = ClcBuf::new();
+        none.emit(&mut buf);
+        let mut s = Server::new(0);
+        assert!(feed(&mut s, &buf));
+        assert_eq!(declined_with(s.poll_transmit()), Some(Reason::NOUEID));
+        assert_eq!(s.poll(), fell_back(Reason::NOUEID, Reason::NONE));
+        let offer = |v1, v2| {
+            usable(&Proposal {
+                v1,
+                v2,
+                ..proposal()
+            })
+        };
+        use Offer::*;
+        assert_eq!(offer(Neither, Neither), Err(Reason::PEERNOSMC));
+        assert_eq!(offer(R, Neither), Err(Reason::VERSMISMAT));
+        assert_eq!(offer(Both, D), Err(Reason::NOSMCDDEV));
+        assert_eq!(offer(Both, Both), Ok(()));
+        let mut s = Server::new(0);
+        s.refuse(Reason::OPTUNSUPP);
+        assert!(feed(&mut s, &proposal_bytes()));
+        assert_eq!(declined_with(s.poll_transmit()), Some(Reason::OPTUNSUPP));
+        assert_eq!(s.poll(), fell_back(Reason::OPTUNSUPP, Reason::NONE));
+    }
+
+    #[test]
+    fn a_version_1_proposal_gets_a_version_1_decline() {
+        #[rustfmt::skip]
+        let v1 = [
+            0xe2, 0xd4, 0xc3, 0xd9, 1, 0, 52, 0x10,
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+            0xe2, 0xd4, 0xc3, 0xd9,
+        ];
+        let mut s = Server::new(0);
+        assert_eq!(s.on_input(&v1, false, 1), 52);
+        let msg = s.poll_transmit();
+        assert_eq!(msg.as_ref().map(|m| m.as_slice().len()), Some(28));
+        assert_eq!(declined_with(msg), Some(Reason::VERSMISMAT));
+    }
+
+    #[test]
+    fn the_lower_layers_fail_at_each_step() {
+        let mut s = proposed();
+        s.contact_failed(Reason::MEM, 25);
+        assert_eq!(declined_with(s.poll_transmit()), Some(Reason::MEM));
+        assert_eq!(s.poll(), fell_back(Reason::MEM, Reason::NONE));
+        for make in [|| accepted(true), || confirmed(false)] as [fn() -> Server; 2] {
+            let mut s = make();
+            s.contact_failed(Reason::MEM, 25);
+            assert_eq!(s.poll(), reset(ResetCause::Failed(Reason::MEM)));
+        }
+    }
+
+    #[test]
+    fn first_contact_fails_late() {
+        let mut s = confirmed(true);
+        s.contact_failed(Reason::TIMEOUT_CL, 2_000);
+        assert!(s.poll_transmit().is_none());
+        s.handle_timeout(2_999);
+        assert!(s.poll_transmit().is_none());
+        s.handle_timeout(3_000);
+        assert_eq!(declined_with(s.poll_transmit()), Some(Reason::TIMEOUT_CL));
+        s.on_acked(3_100);
+        // Crossed.
+        assert!(feed(&mut s, &decline_bytes(Reason::TIMEOUT_CL)));
+        assert_eq!(s.poll(), fell_back(Reason::PEERDECL, Reason::TIMEOUT_CL));
+        // The client is faster: no DECLINE is sent.
+        let mut s = confirmed(true);
+        s.contact_failed(Reason::TIMEOUT_CL, 2_000);
+        assert!(feed(&mut s, &decline_bytes(Reason::RMBE_EC)));
+        assert!(s.poll_transmit().is_none());
+        assert_eq!(s.poll(), fell_back(Reason::PEERDECL, Reason::RMBE_EC));
+    }
+
+    #[test]
+    fn confirm_must_echo() {
+        let fce = |release, conns, links| {
+            accept(true).fce.map(|fce| FirstContact {
+                release,
+                max_conns: conns,
+                max_links: links,
+                ..fce
+            })
+        };
+        let good = accept(true);
+        let cases = [
+            (fce(0, 32, 1), 3, Reason::RELEASEERR),
+            (fce(1, 33, 1), 3, Reason::MAXCONNERR),
+            (fce(1, 32, 2), 3, Reason::MAXLINKERR),
+            (fce(1, 32, 1), 6, Reason::ERR_RDYLNK),
+        ];
+        for (fce, mtu, reason) in cases {
+            let mut s = accepted(true);
+            assert!(feed(&mut s, &confirm_bytes(&Accept { fce, mtu, ..good })));
+            assert_eq!(declined_with(s.poll_transmit()), Some(reason));
+            assert_eq!(s.poll(), None);
+            s.on_acked(40);
+            s.handle_timeout(1_040);
+            assert_eq!(s.poll(), fell_back(reason, Reason::NONE));
+        }
+        let mut s = accepted(true);
+        assert!(feed(&mut s, &confirm_bytes(&accept(false))));
+        assert_eq!(declined_with(s.poll_transmit()), Some(Reason::RELEASEERR));
+        let mut s = accepted(false);
+        assert!(!feed(&mut s, &confirm_bytes(&accept(true))));
+        let error = WireError::Unexpected;
+        assert_eq!(s.poll(), reset(ResetCause::Protocol(error)));
+    }
+}

@@ -104,12 +104,13 @@ impl Connection {
         }
         self.discard_rx();
 
-        let unblocked = self.tx.blocked && read > 0;
-        let asked = self.rx.ack || self.write_shut();
+        // Space at the peer moves all that waits, even data held back for more to come: whether
+        // it also waits for space is not known.
+        let asked = read > 0 || self.rx.ack || self.write_shut();
         RxEffects {
             wake_reader: wrote > 0 || news != ConnFlags::default(),
             wake_writer: gone,
-            push: (unblocked || asked) && self.has_work(),
+            push: asked && self.has_work(),
             peer_done: !ended && self.peer_done(),
             peer_closed: news.has(ConnFlags::CLOSED),
             peer_aborted: news.has(ConnFlags::ABORTED),

@@ -40,8 +40,6 @@ pub(super) struct Tx {
     pub(super) posting: bool,
     /// Another plan was asked for meanwhile.
     pub(super) again: bool,
-    /// The last look for a plan left data behind for want of space at the peer.
-    pub(super) blocked: bool,
     /// Urgent data.
     pub(super) urgent: TxUrgent,
 }
@@ -109,7 +107,6 @@ impl Tx {
             pending: 0,
             posting: false,
             again: false,
-            blocked: false,
             urgent: TxUrgent::default(),
         }
     }
@@ -142,7 +139,6 @@ impl Tx {
     /// Forgets written bytes that no plan covers.
     pub(super) fn discard(&mut self) {
         self.prep = self.sent;
-        self.blocked = false;
         self.discard_urgent();
     }
 
@@ -301,7 +297,7 @@ mod tests {
         let mut conn = connection()?;
         let _ = flush(&mut conn, 16000)?;
         let grant = conn.reserve_tx(500)?;
-        assert_eq!(grant.segments().iter().map(|s| s.len).nth(0), Some(384));
+        assert_eq!(grant.segments().iter().map(|s| s.len).next(), Some(384));
         assert_eq!(grant.segments().iter().map(|s| s.len).nth(1), Some(116));
         assert_eq!(conn.commit_tx(grant, 0), 0);
         assert_eq!(conn.unsent(), 0);

@@ -253,6 +253,7 @@ impl Connection {
 #[cfg(any(test, smc_rs_kunit))]
 #[cfg_attr(smc_rs_kunit, kernel::macros::kunit_tests(smc_rs_conn_urgent))]
 mod tests {
+    use super::super::super::wire::cdc::ConnFlags;
     use super::super::testing::*;
     use super::super::AckDecision;
     use super::*;
@@ -270,7 +271,7 @@ mod tests {
         cdc.flags = ProdFlags::URGENT_PENDING.with(ProdFlags::URGENT_PRESENT, true);
         assert!(conn.on_cdc(&cdc)?.urgent);
         let offset = conn.urgent_offset().ok_or(Oops)?;
-        assert_eq!(u64::from(offset), (wrote - 1) % u64::from(OURS));
+        assert_eq!(Some(u64::from(offset)), wrote.checked_sub(1));
         conn.store_urgent(b'!');
         assert_eq!(conn.urgent_offset(), None);
         Ok(())
@@ -359,6 +360,21 @@ mod tests {
         assert_eq!(post(&mut conn)?.cdc.cons.count, 1);
         assert!(conn.at_mark());
         assert_eq!(conn.recv_urgent(false), Ok(b'!'));
+        Ok(())
+    }
+
+    #[test]
+    fn thrown_away() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        let _ = flush(&mut conn, 16384)?;
+        let _ = flush(&mut conn, 16384)?;
+        send(&mut conn, 1)?;
+        arrive(&mut conn, 1, 5)?;
+        conn.close();
+        // The close has to wait; that the urgent byte was passed must not.
+        let plan = post(&mut conn)?;
+        assert_eq!(plan.cdc.cons.count, 5);
+        assert!(!plan.cdc.state.has(ConnFlags::ANY_CLOSE));
         Ok(())
     }
 

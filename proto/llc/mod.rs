@@ -10,6 +10,8 @@
 //! A second link is refused as the protocol wants it: ADD LINK is rejected ("no alternate path"),
 //! REQUEST ADD LINK is answered and nothing follows. Types that aren't known are dropped.
 
+#[cfg(any(test, smc_rs_kunit))]
+mod pair;
 mod queue;
 mod rkey;
 

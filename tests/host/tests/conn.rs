@@ -195,6 +195,28 @@ fn close_against_close() {
     }
 }
 
+proptest! {
+    #![proptest_config(cases(200))]
+
+    /// The link dies at any time: what was delivered can be read, nothing hangs.
+    #[test]
+    fn link_dies(sizes in sizes(), ops in prop::collection::vec(any::<u8>(), 0..1000)) {
+        let mut pair = Pair::new(sizes);
+        for op in ops.chunks_exact(2) {
+            pair.step(op[0], op[1]);
+        }
+        pair.cut();
+        for at in [0, 1] {
+            pair.recv(at, usize::MAX);
+            pair.recv(at, usize::MAX);
+            prop_assert!(pair.sides[at].conn.finished());
+            prop_assert!(pair.sides[at].conn.drained());
+            prop_assert!(pair.send(at, 1, How::Plain).is_err());
+            prop_assert_eq!(pair.sides[at].conn.readable(), 0);
+        }
+    }
+}
+
 /// A fresh connection with small rings.
 fn connection() -> Connection {
     let size = RingSize::new(1 << 14).expect("size");

@@ -94,6 +94,8 @@ pub struct Side {
     pub received: u64,
     /// Urgent bytes stay in the stream.
     inline: bool,
+    /// The application promised more and data waits for that.
+    corked: bool,
     /// Messages planned.
     pub messages: u64,
     /// Messages that carried data.
@@ -127,6 +129,7 @@ impl Side {
         Self {
             conn,
             inline: sizes.inline[at],
+            corked: false,
             sndbuf: vec![0; sndbuf as usize],
             rmb: vec![0; rmb as usize],
             grant: None,
@@ -188,7 +191,9 @@ impl Pair {
         };
         assert!(accepted == 0 || accepted == asked);
         side.sent += accepted as u64;
-        side.wanted |= side.conn.should_push(how == How::More, AUTOCORK);
+        let push = side.conn.should_push(how == How::More, AUTOCORK);
+        side.corked = !push && how == How::More;
+        side.wanted |= push;
         accepted
     }
 
@@ -379,6 +384,26 @@ impl Pair {
         true
     }
 
+    /// The link dies: what was not transmitted is lost, what arrived is looked at.
+    pub fn cut(&mut self) {
+        for at in [0, 1] {
+            while self.deliver(at) || self.complete(at) {}
+            let side = &mut self.sides[at];
+            side.grant = None;
+            if side.plan.take().is_some() {
+                side.conn.post_failed();
+            }
+            side.conn.kill();
+            for packet in std::mem::take(&mut side.wire) {
+                if let Packet::Message(_, done) = packet {
+                    let effects = side.conn.tx_lost(done);
+                    assert!(!effects.push);
+                }
+            }
+            assert!(side.conn.plan_tx().is_none());
+        }
+    }
+
     /// Runs everything but the applications until nothing happens any more.
     pub fn settle(&mut self) {
         loop {
@@ -400,7 +425,8 @@ impl Pair {
     /// A corked application lets go.
     fn uncork(&mut self) {
         for side in &mut self.sides {
-            side.wanted = true;
+            side.wanted |= side.corked;
+            side.corked = false;
         }
     }
 
