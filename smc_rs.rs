@@ -67,13 +67,13 @@ impl kernel::Module for SmcRs {
         // From the bottom up; what was done is undone by the drops when something fails.
         ext::workqueue::init()?;
         let rest = Rest;
+        let claim = sock::Claim::new()?;
         sock::table::init()?;
         let ib = ib::Ib::new()?;
         let groups = Groups;
         let namespaces = sysctl::Namespaces::register()?;
-        let families = sock::Families::register()?;
         Ok(Self {
-            _families: families,
+            _families: sock::Families::open(claim),
             _namespaces: namespaces,
             _groups: groups,
             _ib: ib,

@@ -29,7 +29,12 @@ use super::{
 use core::ptr::NonNull;
 use kernel::{
     error::to_result,
-    prelude::*, //
+    prelude::*,
+    sync::atomic::{
+        Acquire,
+        Atomic,
+        Release, //
+    }, //
 };
 
 /// Protocol number of IPPROTO_SMC.
@@ -41,11 +46,20 @@ static PROTO6: StaticCell<bindings::proto> = StaticCell::new(pin_init::zeroed())
 static SW4: StaticCell<bindings::inet_protosw> = StaticCell::new(pin_init::zeroed());
 static SW6: StaticCell<bindings::inet_protosw> = StaticCell::new(pin_init::zeroed());
 
+/// Whether AF_SMC sockets may be made.
+static OPEN: Atomic<bool> = Atomic::new(false);
+
 /// AF_SMC, registered.
 pub(crate) struct SmcFamily(());
 
 impl SmcFamily {
-    /// Registers AF_SMC. `EEXIST`: `smc.ko` is loaded. May sleep.
+    /// Lets sockets be made; the rest of the module must be there.
+    pub(crate) fn open(&self) {
+        OPEN.store(true, Release);
+    }
+
+    /// Registers AF_SMC; `socket()` fails with EAFNOSUPPORT until [`SmcFamily::open`]. `EEXIST`:
+    /// `smc.ko` is loaded. May sleep.
     pub(crate) fn register() -> Result<Self> {
         // SAFETY: The table is static and filled before the kernel sees it.
         to_result(unsafe {
@@ -74,6 +88,9 @@ unsafe extern "C" fn create(
     protocol: c_int,
     kern: c_int,
 ) -> c_int {
+    if !OPEN.load(Acquire) {
+        return EAFNOSUPPORT.to_errno();
+    }
     // SAFETY: The kernel passes a fresh socket.
     if i32::from(unsafe { (*sock).type_ }) != bindings::sock_type_SOCK_STREAM as i32 {
         return ESOCKTNOSUPPORT.to_errno();

@@ -319,6 +319,12 @@ impl Sk {
         unsafe { bindings::smc_rs_tcp_acked(self.as_raw()) }
     }
 
+    /// Whether TCP has received only the SYN-ACK: then both ends did not open at once.
+    pub(crate) fn only_synack(&self) -> bool {
+        // SAFETY: By the type invariants.
+        unsafe { bindings::smc_rs_tcp_only_synack(self.as_raw()) }
+    }
+
     /// Whether TCP_CORK is on.
     pub(crate) fn corked(&self) -> bool {
         // SAFETY: By the type invariants.

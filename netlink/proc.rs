@@ -92,7 +92,7 @@ fn sockets(m: &SeqFile, net: NetPtr<'_>, v6: bool) {
     let mut sl = 0;
     for_each(|state| {
         let sk = state.sk();
-        if sk.net().id() != net.id() || sk.is_v6() != v6 {
+        if sk.net().cookie() != net.cookie() || sk.is_v6() != v6 {
             return;
         }
         let role = if state.is_server() || state.phase() == Phase::Listening {
@@ -150,7 +150,7 @@ impl Show for Stat {
     fn show(m: &SeqFile, net: NetPtr<'_>) {
         let mut active = 0;
         for_each(|state| {
-            if state.sk().net().id() == net.id() && state.phase() == Phase::Active {
+            if state.sk().net().cookie() == net.cookie() && state.phase() == Phase::Active {
                 active += 1;
             }
         });

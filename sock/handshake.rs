@@ -320,6 +320,9 @@ fn client_step(
 /// TCP is connected: looks what can be offered.
 fn start(state: &State, hs: &mut ClientHs) {
     let sk = state.sk();
+    if sk.only_synack() {
+        hs.machine.plain_open();
+    }
     if !sk.has_option() {
         return hs.machine.start(Err(Reason::PEERNOSMC), now_ms());
     }

@@ -180,17 +180,22 @@ pub(super) fn work(state: &State) {
 pub(super) fn pull(state: &State) {
     let mut ready = 0;
     let mut retry = false;
-    {
-        let mut queue = state.listener.queue.lock();
-        while !queue.stopped {
-            match pull_one(state, &mut queue) {
-                Pulled::Nothing => break,
-                Pulled::Shaking => {}
-                Pulled::Ready => ready += 1,
-                Pulled::NoMemory => {
-                    retry = true;
-                    break;
-                }
+    loop {
+        // The mutex is let go after each child: a child's `hs` comes before it.
+        let pulled = {
+            let mut queue = state.listener.queue.lock();
+            if queue.stopped {
+                break;
+            }
+            pull_one(state, &mut queue)
+        };
+        match pulled {
+            Pulled::Nothing => break,
+            Pulled::Shaking(child) => begin(&child),
+            Pulled::Ready => ready += 1,
+            Pulled::NoMemory => {
+                retry = true;
+                break;
             }
         }
     }
@@ -205,7 +210,7 @@ pub(super) fn pull(state: &State) {
 /// What pulling one child gave.
 enum Pulled {
     Nothing,
-    Shaking,
+    Shaking(State),
     Ready,
     NoMemory,
 }
@@ -255,21 +260,21 @@ fn pull_one(state: &State, queue: &mut Queue) -> Pulled {
         state.listener.n_ready.add(1, Relaxed);
         return Pulled::Ready;
     };
+    s.set_server();
+    *s.parent.lock() = Some(Parent {
+        listener: Arc::clone(state),
+        id,
+    });
+    table::insert(&s);
     let old = queue.shaking.insert(node.into_node(id, child));
     drop(old);
     state.listener.n_shaking.add(1, Relaxed);
-    begin(state, &s, id);
-    Pulled::Shaking
+    Pulled::Shaking(s)
 }
 
-/// Starts a child's handshake.
-fn begin(listener: &State, child: &State, id: u64) {
-    child.set_server();
-    *child.parent.lock() = Some(Parent {
-        listener: Arc::clone(listener),
-        id,
-    });
-    table::insert(child);
+/// Starts a child's handshake. If the listener stopped meanwhile the child is closed already, and
+/// its first step ends it.
+fn begin(child: &State) {
     // Without memory the child stays undecided for ever: the machine is small, so try hard.
     match Handshake::server() {
         Ok(hs) => *child.hs.lock() = hs,

@@ -44,25 +44,37 @@ use crate::ext::{
 };
 use kernel::prelude::*;
 
-/// The socket families, registered. Dropped: no new socket of ours can be made (may sleep).
-pub(crate) struct Families {
-    _inet: InetProtocols,
-    _smc: SmcFamily,
-}
+/// AF_SMC is ours, but no socket can be made yet. Dropped: it is free again (may sleep).
+pub(crate) struct Claim(SmcFamily);
 
-impl Families {
-    /// Fills the tables and registers AF_SMC and IPPROTO_SMC. May sleep.
-    pub(crate) fn register() -> Result<Self> {
+impl Claim {
+    /// Fills the tables and claims AF_SMC: the first thing that fails when smc.ko is loaded, and
+    /// the only one that says so. May sleep.
+    pub(crate) fn new() -> Result<Self> {
         ulp::init::<SmcSock>();
         proto_ops::init::<Fresh, Smc>();
-        let smc = SmcFamily::register().inspect_err(|e| {
+        let family = SmcFamily::register().inspect_err(|e| {
             if *e == EEXIST {
                 pr_err!("AF_SMC is taken: smc.ko is loaded; unload smc_diag and smc first\n");
             }
         })?;
-        Ok(Self {
+        Ok(Self(family))
+    }
+}
+
+/// The socket families, open. Dropped: no new socket of ours can be made (may sleep).
+pub(crate) struct Families {
+    _inet: InetProtocols,
+    _claim: Claim,
+}
+
+impl Families {
+    /// Opens AF_SMC and registers IPPROTO_SMC. May sleep.
+    pub(crate) fn open(claim: Claim) -> Self {
+        claim.0.open();
+        Self {
             _inet: InetProtocols::register(),
-            _smc: smc,
-        })
+            _claim: claim,
+        }
     }
 }

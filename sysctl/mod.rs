@@ -10,10 +10,7 @@ pub(crate) use self::eids::eids;
 
 use crate::{
     ext::{
-        net::{
-            NetId,
-            NetPtr, //
-        },
+        net::NetPtr,
         netns::{
             self,
             Counter,
@@ -67,7 +64,7 @@ pub(crate) struct NetState {
 }
 
 /// The sysctl tables of all namespaces; their values lie in [`NetState`].
-static TABLES: StaticMutex<KVec<(NetId, NetTable)>> = StaticMutex::new(
+static TABLES: StaticMutex<KVec<(u64, NetTable)>> = StaticMutex::new(
     KVec::new(),
     c"smc_rs_sysctl_tables",
     static_lock_class!(),
@@ -131,18 +128,18 @@ impl PerNet for NetState {
         self.autocork.store(DEFAULT_AUTOCORK, Relaxed);
         self.test_link.store(DEFAULT_TEST_LINK, Relaxed);
         let table = NetTable::register(net, c"net/smc", &self.entries())?;
-        TABLES.lock().push((net.id(), table), GFP_KERNEL)?;
-        netlink::net_init(net).inspect_err(|_| drop(take_table(net.id())))
+        TABLES.lock().push((net.cookie(), table), GFP_KERNEL)?;
+        netlink::net_init(net).inspect_err(|_| drop(take_table(net.cookie())))
     }
 
     fn pre_exit(&self, net: NetPtr<'_>) {
-        lgr::net_exit(net.id());
+        lgr::net_exit(net.cookie());
     }
 
     fn exit(&self, net: NetPtr<'_>) {
         netlink::net_exit(net);
         // The files first: nobody can turn the switch on again.
-        drop(take_table(net.id()));
+        drop(take_table(net.cookie()));
         if self.tcp2smc.xchg(0, kernel::sync::atomic::Full) != 0 {
             // Turning off cannot fail.
             let _ = replace::switch(false);
@@ -151,7 +148,7 @@ impl PerNet for NetState {
 }
 
 /// Takes the table of a namespace out of the list.
-fn take_table(net: NetId) -> Option<NetTable> {
+fn take_table(net: u64) -> Option<NetTable> {
     let mut tables = TABLES.lock();
     let at = tables.iter().position(|(id, _)| *id == net)?;
     tables.remove(at).ok().map(|(_, table)| table)

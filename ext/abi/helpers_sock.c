@@ -571,3 +571,8 @@ void smc_rs_sk_send_sigurg(struct sock *sk)
 	sk_send_sigurg(sk);
 	read_unlock_bh(&sk->sk_callback_lock);
 }
+
+bool smc_rs_tcp_only_synack(const struct sock *sk)
+{
+	return READ_ONCE(tcp_sk(sk)->segs_in) <= 1;
+}

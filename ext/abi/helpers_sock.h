@@ -104,3 +104,4 @@ u32 smc_rs_sk_mark(const struct sock *sk);
 bool smc_rs_sk_user_buf(const struct sock *sk, bool rcv, u32 *bytes);
 bool smc_rs_sk_oobinline(const struct sock *sk);
 void smc_rs_sk_send_sigurg(struct sock *sk);
+bool smc_rs_tcp_only_synack(const struct sock *sk);
