@@ -3,8 +3,8 @@
 //! Posting: from the send buffer to the peer's receive buffer, and the completion.
 
 use super::{
-    core::Posting,
     events::Events,
+    state::Posting,
     Conn, //
 };
 use crate::{
