@@ -100,6 +100,11 @@ impl LinkUser {
     /// Gives a data slot back; tells the layer above if somebody waits.
     fn put_data(&self, slot: u32) {
         let wanted = self.tx.lock().data.put(slot);
+        self.tell_free(wanted);
+    }
+
+    /// Tells the layer above that it can go on, if it waits.
+    fn tell_free(&self, wanted: bool) {
         if wanted {
             if let Some(upper) = self.upper() {
                 upper.on_slots_free();
@@ -122,7 +127,8 @@ impl QpUser for LinkUser {
 
     fn sent(&self, slot: u32, ok: bool) {
         if slot >= DATA_SLOTS {
-            let _ = self.tx.lock().llc.put(slot - DATA_SLOTS);
+            let wanted = self.tx.lock().llc.put(slot - DATA_SLOTS);
+            self.tell_free(wanted);
             return;
         }
         let mut tx = self.tx.lock();
@@ -242,12 +248,14 @@ impl Link {
     }
 
     /// Sends an LLC message of up to 48 bytes from the reserved slots. Never sleeps, softirq is
-    /// fine. `EAGAIN`: none of the slots is free; `ENOTCONN`: not active.
+    /// fine. `EAGAIN`: none of the slots is free, [`LinkUpper::on_slots_free`] comes when one is;
+    /// `ENOTCONN`: not active.
     pub(crate) fn send_llc(&self, msg: &[u8]) -> Result {
         let tx = &self.qp.user().tx;
         let slot = tx.lock().llc.take().ok_or(EAGAIN)?;
         let done = self.qp.post(DATA_SLOTS + slot, core::iter::empty(), msg);
         if done.is_err() {
+            // Nobody has to be told: nothing can be sent any more.
             let _ = tx.lock().llc.put(slot);
         }
         done

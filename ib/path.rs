@@ -21,7 +21,8 @@ use crate::ext::{
     route,
     verbs::{
         DevRef,
-        GidAttr, //
+        GidAttr,
+        Hop, //
     }, //
 };
 use core::net::{
@@ -239,15 +240,16 @@ impl Path {
         let hop = self
             .with_gid(|g| g.next_hop(peer))
             .map_err(|_| Reason::NOROUTE)?;
-        let mac = match hop.mac {
-            Some(mac) => mac,
-            // A gateway's address is nothing the peer could tell us.
-            None if hop.gateway => return Err(Reason::NOROUTE),
-            None => peer_mac,
-        };
-        Ok(NextHop {
+        let direct = |mac| NextHop {
             mac,
-            gateway: hop.gateway,
-        })
+            gateway: false,
+        };
+        match hop {
+            Hop::Known { mac, gateway } => Ok(NextHop { mac, gateway }),
+            Hop::Local => Ok(direct(self.mac)),
+            Hop::Unknown { gateway: false } if peer_mac != [0; 6] => Ok(direct(peer_mac)),
+            // A gateway's address is nothing the peer could tell us.
+            Hop::Unknown { .. } => Err(Reason::NOROUTE),
+        }
     }
 }

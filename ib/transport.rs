@@ -22,7 +22,8 @@ pub(crate) trait LinkUpper: Send + Sync {
     fn on_llc(&self, msg: &[u8]);
     /// A CDC message.
     fn on_cdc(&self, msg: &[u8; MSG_LEN]);
-    /// A data slot is free again after [`Link::take_slot`](super::Link::take_slot) found none.
+    /// A slot is free again after [`Link::take_slot`](super::Link::take_slot) or
+    /// [`Link::send_llc`](super::Link::send_llc) found none.
     fn on_slots_free(&self);
     /// The link broke, or its device or GID is going away; called at most once, in a worker. The
     /// link tears itself down after this returns. It may race with, and come after, the upper

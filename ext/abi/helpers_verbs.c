@@ -316,8 +316,8 @@ static int next_hop_mac(struct rtable *rt, __be32 daddr, u8 *mac)
 }
 
 /*
- * Route from the netdev of @attr to @daddr. 0: @mac and @gateway are set; -EAGAIN: the neighbour
- * is not known (yet), @gateway is set; -ENOENT: no route.
+ * Route from the netdev of @attr to @daddr. 0: @mac and @gateway are set; 1: @daddr is ours;
+ * -EAGAIN: the neighbour is not known (yet), @gateway is set; -ENOENT: no route.
  */
 int smc_rs_next_hop(const struct ib_gid_attr *attr, __be32 saddr, __be32 daddr,
 		    u8 *mac, bool *gateway)
@@ -337,7 +337,7 @@ int smc_rs_next_hop(const struct ib_gid_attr *attr, __be32 saddr, __be32 daddr,
 		goto out;
 	*gateway = rt->rt_uses_gateway;
 	if (rt->rt_type == RTN_LOCAL)
-		err = -EAGAIN;
+		err = 1;
 	else if (rt->rt_type == RTN_UNICAST &&
 		 (!rt->rt_uses_gateway || rt->rt_gw_family == AF_INET))
 		err = next_hop_mac(rt, daddr, mac);

@@ -32,11 +32,21 @@ pub(crate) struct GidAttr<'a>(NonNull<bindings::ib_gid_attr>, PhantomData<&'a De
 
 /// How a GID is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Hop {
-    /// The MAC address of the next hop, if known.
-    pub(crate) mac: Option<[u8; 6]>,
-    /// Whether it is a gateway's.
-    pub(crate) gateway: bool,
+pub(crate) enum Hop {
+    /// Through a gateway or neighbour with this MAC address.
+    Known {
+        /// The address.
+        mac: [u8; 6],
+        /// Whether it is a gateway's.
+        gateway: bool,
+    },
+    /// Through a gateway or neighbour that is being looked for.
+    Unknown {
+        /// Whether it is a gateway.
+        gateway: bool,
+    },
+    /// It is on this host.
+    Local,
 }
 
 impl Drop for GidAttr<'_> {
@@ -141,11 +151,9 @@ impl GidAttr<'_> {
             )
         };
         match to_result(ret) {
-            Ok(()) => Ok(Hop {
-                mac: Some(mac),
-                gateway,
-            }),
-            Err(e) if e == EAGAIN => Ok(Hop { mac: None, gateway }),
+            Ok(()) if ret > 0 => Ok(Hop::Local),
+            Ok(()) => Ok(Hop::Known { mac, gateway }),
+            Err(e) if e == EAGAIN => Ok(Hop::Unknown { gateway }),
             Err(e) => Err(e),
         }
     }

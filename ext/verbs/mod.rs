@@ -25,7 +25,10 @@ pub(crate) use self::{
         Event,
         Port, //
     },
-    gid::GidAttr,
+    gid::{
+        GidAttr,
+        Hop, //
+    },
     mr::Region,
     post::Write,
     qp::{

@@ -371,6 +371,30 @@ impl<U: QpUser> Qp<U> {
         done
     }
 
+    /// Takes back what never completed, as a device too broken to be drained leaves it. Called
+    /// when the completion queue is gone.
+    pub(super) fn sweep(&self) {
+        for ctx in &self.rx {
+            drop(ctx.disarm());
+        }
+        for ctx in &self.tx {
+            if ctx.disarm().is_some() {
+                self.on_sent(ctx.index, false);
+            }
+        }
+    }
+
+    /// A send or a registration completed, or never will.
+    fn on_sent(&self, index: u32, ok: bool) {
+        if index < self.shape.tx {
+            self.user().sent(index, ok);
+        } else {
+            self.reg_ok.store(ok, Release);
+            // SAFETY: The completion was initialised by `new`.
+            unsafe { bindings::smc_rs_complete(self.reg_done.get()) };
+        }
+    }
+
     /// A receive completed.
     fn on_received(self: &Arc<Self>, index: u32, len: usize) {
         let mut short = [0u8; STRIDE];
@@ -461,11 +485,5 @@ unsafe extern "C" fn sent<U: QpUser>(_cq: *mut bindings::ib_cq, wc: *mut binding
     if !ok {
         qp.fail();
     }
-    if index < qp.shape.tx {
-        qp.user().sent(index, ok);
-    } else {
-        qp.reg_ok.store(ok, Release);
-        // SAFETY: The completion was initialised by `new`.
-        unsafe { bindings::smc_rs_complete(qp.reg_done.get()) };
-    }
+    qp.on_sent(index, ok);
 }

@@ -412,6 +412,7 @@ impl<U: QpUser> Qp<U> {
         hw.drain();
         self.state.lock().phase = Phase::Dead;
         drop(hw);
+        self.sweep();
         self.user.gone(self.qpn);
     }
 

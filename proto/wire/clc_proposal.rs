@@ -520,7 +520,7 @@ mod tests {
     fn eight_eids_fit() -> Result<(), WireError> {
         let mut proposal = v2_only();
         for i in 0..8 {
-            proposal.eids.push(Eid([b'A' + i; 32]));
+            proposal.eids.push(Eid([b'A'.saturating_add(i); 32]));
         }
         let mut buf = ClcBuf::new();
         proposal.emit(&mut buf);
