@@ -89,3 +89,30 @@ pub(crate) fn exit() {
         unsafe { bindings::smc_rs_destroy_workqueue(q.0) }
     }
 }
+
+/// Queues a delayed item of the module's queue in `delay` jiffies; any context. A pending item is
+/// brought forward if `sooner`, else left as it is. `false`: it was pending already.
+///
+/// # Safety
+///
+/// `work` is an initialised `delayed_work` whose function takes over a reference that the caller
+/// gives if the result is `true`.
+pub(super) unsafe fn queue_delayed(
+    work: *mut bindings::delayed_work,
+    delay: c_ulong,
+    sooner: bool,
+) -> bool {
+    let Some(q) = MODULE_QUEUE.as_ref() else {
+        return false;
+    };
+    let cpu = kernel::bindings::wq_misc_consts_WORK_CPU_UNBOUND as c_int;
+    // SAFETY: By the safety requirements.
+    unsafe {
+        if sooner {
+            // True: the item was pending and keeps its reference.
+            !bindings::mod_delayed_work_on(cpu, q.0, work, delay)
+        } else {
+            bindings::queue_delayed_work_on(cpu, q.0, work, delay)
+        }
+    }
+}

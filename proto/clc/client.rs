@@ -80,6 +80,8 @@ pub(crate) struct Client {
     common: Common,
     /// Where it stands.
     state: State,
+    /// Both ends may have opened the connection at once, so that the peer may be a client too.
+    may_cross: bool,
     /// The EIDs that were offered.
     eids: EidSet,
     /// ACCEPT to give out.
@@ -92,9 +94,17 @@ impl Client {
         Self {
             common: Common::new(),
             state: State::Start,
+            may_cross: true,
             eids: EidSet::new(),
             accept: None,
         }
+    }
+
+    /// The connection was opened from this side only: the peer's first segment was a SYN-ACK.
+    /// With that knowledge a DECLINE instead of a PROPOSAL need not be acknowledged before the
+    /// application may speak, since no other client's message can be under way.
+    pub(crate) fn plain_open(&mut self) {
+        self.may_cross = false;
     }
 
     /// Says what to offer, or why nothing: then a DECLINE goes out. If the reason is that the
@@ -111,10 +121,11 @@ impl Client {
                 self.state = State::WaitAccept;
             }
             Err(Reason::PEERNOSMC) => self.common.fall_back(Reason::PEERNOSMC, Reason::NONE),
-            Err(reason) => {
+            Err(reason) if self.may_cross => {
                 self.common.send_decline(reason);
                 self.state = State::Declining(reason);
             }
+            Err(reason) => self.common.decline(reason),
         }
     }
 
@@ -416,6 +427,16 @@ mod tests {
         c.start(Err(Reason::NOSMCDEV), 0);
         c.poll_transmit();
         assert_eq!(c.on_input(b"220 hello", false, 1), 0);
+        assert_eq!(c.poll(), fell_back(Reason::NOSMCDEV, Reason::NONE));
+    }
+
+    #[test]
+    fn declines_at_once_where_nothing_can_cross() {
+        let mut c = Client::new(0);
+        c.plain_open();
+        c.start(Err(Reason::NOSMCDEV), 0);
+        assert_eq!(c.poll(), None);
+        assert_eq!(declined_with(c.poll_transmit()), Some(Reason::NOSMCDEV));
         assert_eq!(c.poll(), fell_back(Reason::NOSMCDEV, Reason::NONE));
     }
 

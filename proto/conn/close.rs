@@ -379,6 +379,30 @@ mod tests {
     }
 
     #[test]
+    fn peer_close_ends_the_wait_for_space() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        let _ = flush(&mut conn, 16384)?;
+        let _ = flush(&mut conn, 16384)?;
+        send(&mut conn, 10)?;
+        conn.close();
+        assert_eq!(conn.plan_tx(), None);
+        assert!(flagged(&mut conn, 1, 0, ConnFlags::CLOSED)?.push);
+        assert_eq!(post(&mut conn)?.cdc.state, ConnFlags::CLOSED);
+        Ok(())
+    }
+
+    #[test]
+    fn shutdown_after_peer_close_says_nothing() -> Result<(), Oops> {
+        let mut conn = connection()?;
+        let _ = flagged(&mut conn, 1, 0, ConnFlags::CLOSED)?;
+        conn.shutdown_write();
+        assert_eq!(conn.plan_tx(), None);
+        assert!(conn.drained());
+        assert!(!conn.finished());
+        Ok(())
+    }
+
+    #[test]
     fn close_then_abort() -> Result<(), Oops> {
         let mut conn = connection()?;
         let _ = flush(&mut conn, 16384)?;

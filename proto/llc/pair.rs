@@ -280,7 +280,7 @@ mod tests {
         while p.client.confirm_rkey(n, 1, 1, 0).is_ok() {
             n = n.saturating_add(1);
         }
-        assert_eq!(n, 65);
+        assert_eq!(n, 17);
         assert_eq!(p.client.delete_rkey(1, 0), Err(QueueFull));
         // The link goes: all fail.
         p.client.link_down();
@@ -290,7 +290,7 @@ mod tests {
             assert_eq!(event, LlcEvent::RkeyRefused { id: failed, why });
             failed = failed.saturating_add(1);
         }
-        assert_eq!(failed, 65);
+        assert_eq!(failed, 17);
         assert_eq!(p.client.poll_timeout(), None);
     }
 

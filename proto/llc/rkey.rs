@@ -20,8 +20,9 @@ use crate::proto::{
     },
 };
 
-/// How many requests can wait.
-const MAX: usize = 64;
+/// How many requests can wait. The machine is built on the stack, so not very many; who has more
+/// keeps them.
+const MAX: usize = 16;
 
 /// A request.
 #[derive(Clone, Copy, Debug)]

@@ -52,11 +52,10 @@ timed() {
 
 # kill_tree PID: end a background subshell of ours together with its children.
 kill_tree() {
-	local child
-	for child in $(pgrep -P "$1" 2>/dev/null || true); do
-		kill "$child" 2>/dev/null || true
-	done
-	kill "$1" 2>/dev/null || true
+	local children
+	mapfile -t children < <(pgrep -P "$1" 2>/dev/null || true)
+	# The subshell first, or it would report its child's end.
+	kill -9 "$1" "${children[@]}" 2>/dev/null || true
 	wait "$1" 2>/dev/null || true
 }
 

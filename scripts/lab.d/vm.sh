@@ -43,8 +43,9 @@ vm_share() {
 	[[ -z $module ]] || cp "$module" "$dir/share/smc_rs.ko"
 	[[ -z $smct ]] || cp "$smct" "$dir/share/smct"
 	# The suites that must be in the module, from the source.
-	grep -rhoE 'kunit_tests\([a-z0-9_]+\)' --include='*.rs' "$LAB_TREE" 2>/dev/null |
+	grep -rhoE 'kunit_tests\([a-z0-9_]+\)' --include="*.rs" "${SMC_RS_TREE:-$LAB_TREE}" 2>/dev/null |
 		sed 's/.*(\(.*\))/\1/' | sort -u >"$dir/share/suites" || true
+	echo "FAMILY=${LAB_FAMILY:-smc}" >"$dir/share/settings"
 	: >"$dir/share/plan"
 	for s; do
 		[[ -e $LAB_TREE/tests/qemu/scenarios/$s.sh ]] || die "no such scenario: $s"

@@ -17,7 +17,34 @@ fail() {
 }
 
 note() {
-	echo "== [$(cut -d' ' -f1 /proc/uptime)] $*"
+	local now
+	read -r now _ </proc/uptime
+	echo "== [$now] $*"
+}
+
+# pause SECONDS, without a process: forks are slow in a debug kernel.
+pause() {
+	read -rt "$1" <>/run/never || true
+}
+
+# file_has FILE TEXT: whether a line of the file starts with TEXT, without a process.
+file_has() {
+	local line
+	while IFS= read -r line; do
+		[[ $line != "$2"* ]] || return 0
+	done 2>/dev/null <"$1"
+	return 1
+}
+
+# await SECONDS FILE TEXT: wait until a line of the file starts with TEXT.
+await() {
+	local i
+	for ((i = 0; i < $1 * 10; i++)); do
+		! file_has "$2" "$3" || return 0
+		pause 0.1
+	done
+	cat "$2"
+	fail "no line '$3' in $2 within $1 s"
 }
 
 h1() {
@@ -55,24 +82,24 @@ trap on_exit EXIT
 # initial namespace, whatever namespace asks for it).
 rxe_add() {
 	ip netns exec "$1" rdma link add "rxe$2" type rxe netdev "$3"
-	rdma dev set "rxe$2" netns "$1" 2>/dev/null || true
-	ip netns exec "$1" rdma link show "rxe$2/1" >/dev/null || fail "rxe$2 is not in $1"
+	rdma dev set "rxe$2" netns "$1"
 }
 
 # net_pair: two namespaces h1, h2 joined by a veth, with addresses, without RDMA.
 net_pair() {
 	local n
-	ip netns add h1
-	ip netns add h2
-	ip link add e1 netns h1 type veth peer name e2 netns h2
+	ip -batch - <<-END
+		netns add h1
+		netns add h2
+		link add e1 netns h1 type veth peer name e2 netns h2
+	END
 	for n in 1 2; do
-		ip -n h$n link set lo up
-		ip -n h$n link set e$n up
-		ip -n h$n addr add 10.1.1.$n/24 dev e$n
-		ip -n h$n addr add fd00:1::$n/64 dev e$n nodad
-	done
-	for n in 1 2; do
-		ip netns exec h$n ping -q -c 1 -W 5 10.1.1.$((3 - n)) >/dev/null || fail "no ping from h$n"
+		ip -n h$n -batch - <<-END
+			link set lo up
+			link set e$n up
+			addr add 10.1.1.$n/24 dev e$n
+			addr add fd00:1::$n/64 dev e$n nodad
+		END
 	done
 }
 
@@ -100,17 +127,11 @@ net_down() {
 # server_up PORT NS ARG...: start `smct server` in NS, wait until it listens.
 # Sets SERVER to its process id; its output is in /tmp/server.PORT.
 server_up() {
-	local port=$1 ns=$2 i
+	local port=$1 ns=$2
 	shift 2
-	ip netns exec "$ns" $SMCT server --port "$port" "$@" >"/tmp/server.$port" 2>&1 &
+	$SMCT server --port "$port" --ns "$ns" "$@" >"/tmp/server.$port" 2>&1 &
 	SERVER=$!
-	for ((i = 0; i < 300; i++)); do
-		! grep -q '^listening' "/tmp/server.$port" || return 0
-		kill -0 $SERVER 2>/dev/null || break
-		sleep 0.1
-	done
-	cat "/tmp/server.$port"
-	fail "server on port $port does not listen"
+	await 60 "/tmp/server.$port" listening
 }
 
 # server_end PORT: the server must end by itself with success.
@@ -121,22 +142,25 @@ server_end() {
 	((rc == 0)) || fail "server on port $1 ended with status $rc"
 }
 
+# pair JOB ARG...: a server in h1 and a client in h2, in one process.
+pair() {
+	$SMCT pair "$@" --server-ns h1 --ns h2
+}
+
 # stat_of NS NAME: a counter of /proc/net/smc_stat; 0 when it is not there.
 stat_of() {
-	ip netns exec "$1" awk -v n="$2" '$1 == n { v = $2 } END { print v + 0 }' /proc/net/smc_stat
+	$SMCT stat "$2" --ns "$1"
 }
 
 # expect_stat NS NAME VALUE
 expect_stat() {
-	local v
-	v=$(stat_of "$1" "$2")
-	[[ $v == "$3" ]] || fail "$1: $2 is $v, expected $3"
+	[[ $UNDER_TEST == smc_rs ]] || return 0
+	$SMCT stat "$2" --ns "$1" --equals "$3" >/dev/null
 }
 
 # no_fallback NS...: nothing fell back so far.
 no_fallback() {
 	local ns
-	[[ $UNDER_TEST == smc_rs ]] || return 0
 	for ns; do
 		expect_stat "$ns" fallback_total 0
 	done
@@ -144,16 +168,10 @@ no_fallback() {
 
 # sockets_gone NS...: no socket of the module is left within 10 s.
 sockets_gone() {
-	local ns i n
+	local ns
 	[[ $UNDER_TEST == smc_rs ]] || return 0
 	for ns; do
-		for ((i = 0; i < 100; i++)); do
-			n=$(ip netns exec "$ns" cat /proc/net/smc /proc/net/smc6 | grep -cv local_address || true)
-			((n != 0)) || continue 2
-			sleep 0.1
-		done
-		ip netns exec "$ns" cat /proc/net/smc /proc/net/smc6
-		fail "$ns: $n sockets left"
+		$SMCT gone --ns "$ns"
 	done
 }
 

@@ -3,17 +3,20 @@
 
 use std::net::IpAddr;
 use std::net::SocketAddr;
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 use std::time::Instant;
 
 use crate::args::Args;
+use crate::checks;
 use crate::ensure;
 use crate::job;
 use crate::job::Facts;
 use crate::job::Job;
 use crate::job::Kind;
 use crate::server::set_buffers;
+use crate::server::Server;
 use crate::sock::Family;
 use crate::sock::Sock;
 use crate::transport::Expect;
@@ -54,7 +57,7 @@ struct Client<'a> {
 impl Client<'_> {
     fn connect(&self) -> Result<Sock, Fail> {
         let sock = Sock::new(self.family).context("socket")?;
-        set_buffers(&sock, self.args)?;
+        set_buffers(&sock, self.args, "")?;
         sock.connect(self.addr).context("connect")?;
         Ok(sock)
     }
@@ -145,15 +148,52 @@ impl Client<'_> {
     }
 }
 
+/// `smct pair`: a server in a thread of its own, then the client.
+pub fn pair(name: &str, args: &Args) -> Result<(), Fail> {
+    let count = args.number("count", args.number("parallel", 1)?)?;
+    thread::scope(|s| {
+        let (tell, port) = mpsc::channel();
+        let server = s.spawn(move || {
+            if let Some(ns) = args.text("server-ns") {
+                checks::enter(&checks::netns(ns)?)?;
+            }
+            let server = Server::new(args, "server-", count)?;
+            tell.send(server.port()?).map_err(|_| "nobody waits")?;
+            server.run()
+        });
+        let client = match port.recv() {
+            Ok(port) => run_at(name, args, port),
+            Err(_) => Err("the server did not start".into()),
+        };
+        if let (Err(e), false) = (&client, server.is_finished()) {
+            // The server may wait for ever for a connection that never came.
+            thread::sleep(Duration::from_secs(2));
+            eprintln!("smct: client: {e}");
+            std::process::exit(1);
+        }
+        let server = server.join().map_err(|_| Fail::from("server panicked"))?;
+        server.context("server")?;
+        client
+    })
+}
+
 /// `smct client`.
 pub fn run(name: &str, args: &Args) -> Result<(), Fail> {
+    run_at(name, args, args.number("port", 0)? as u16)
+}
+
+fn run_at(name: &str, args: &Args, port: u16) -> Result<(), Fail> {
     let job = job_of(name, args)?;
-    let ip: IpAddr = args.text("addr").unwrap_or("10.1.1.1").parse().context("--addr")?;
+    let ip: IpAddr = args
+        .text("addr")
+        .unwrap_or("10.1.1.1")
+        .parse()
+        .context("--addr")?;
     let client = Client {
         args,
         family: args.value("family", Family::Smc)?,
-        addr: SocketAddr::new(ip, args.number("port", 0)? as u16),
-        expect: Expect::from_args(args)?,
+        addr: SocketAddr::new(ip, port),
+        expect: Expect::from_args(args, "")?,
     };
     let n = args.number("parallel", 1)?;
     let result = match job.kind {

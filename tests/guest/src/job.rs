@@ -123,7 +123,8 @@ fn send_random(sock: &Sock, bytes: u64, max: usize, seed: u64) -> Result<(), Fai
             .context(&format!("send with {left} bytes to go"))?;
         left -= n as u64;
     }
-    sock.send_all(&digest.finalize()).context("send of the digest")
+    sock.send_all(&digest.finalize())
+        .context("send of the digest")
 }
 
 /// Receives in random pieces what [`send_random`] sent, and compares the digests.

@@ -77,20 +77,31 @@ usage: smct server [--family F] [--addr A] --port P [--count N] [--expect T] [--
                pingpong [--size N] [--rounds N] [--warm N]   stream [--size N] [--bytes N]
                short [--rounds N] [--warm N]                 connect + 64 B each way + close
                hold [--ms N]                                 say hello, then wait
+       smct pair JOB ...          server (in --server-ns NS) and client in one process;
+                   --server-family, -expect, -reason, -sndbuf, -rcvbuf if they differ
        smct check NAME|all|list [--family F] [--server-ns NS] [--client-ns NS] [--addr A]
                    [--expect T]
        smct socket F             make a socket of the family, print errno on failure
        smct sockets              check the errno table of socket()
+       smct stat NAME [--equals N] [--min N]   a counter of the module
+       smct gone                 wait until no socket of the module is left
        smct ueid NAME            give upstream's module a user-defined EID
+--ns NS: in this network namespace
 F: smc smc6 ipproto ipproto6 tcp tcp6      T: SMC-R TCP any
 ";
 
 fn run() -> Result<(), Fail> {
     let args = args::Args::parse(std::env::args().skip(1))?;
+    if let Some(ns) = args.text("ns") {
+        checks::enter(&checks::netns(ns)?)?;
+    }
     let words: Vec<&str> = args.words.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["server"] => server::run(&args),
         ["client", job] => client::run(job, &args),
+        ["pair", job] => client::pair(job, &args),
+        ["stat", name] => transport::stat(name, &args),
+        ["gone"] => transport::gone(),
         ["check", name] => checks::run(name, &args),
         ["socket", family] => {
             let family = family.parse().map_err(|()| Fail::from("no such family"))?;

@@ -38,7 +38,12 @@ impl Netlink {
         message.extend(body);
         // SAFETY: the vector is valid for reading.
         let n = unsafe {
-            libc::send(self.0.as_raw_fd(), message.as_ptr().cast(), message.len(), 0)
+            libc::send(
+                self.0.as_raw_fd(),
+                message.as_ptr().cast(),
+                message.len(),
+                0,
+            )
         };
         if n < 0 {
             return Err(io::Error::last_os_error());
@@ -52,7 +57,12 @@ impl Netlink {
         loop {
             // SAFETY: the buffer is valid for writing.
             let n = unsafe {
-                libc::recv(self.0.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0)
+                libc::recv(
+                    self.0.as_raw_fd(),
+                    buffer.as_mut_ptr().cast(),
+                    buffer.len(),
+                    0,
+                )
             };
             let n = usize::try_from(n).map_err(|_| io::Error::last_os_error())?;
             let mut rest = &buffer[..n];
@@ -127,16 +137,13 @@ pub fn smc_diag(inode: u64) -> Result<Option<Transport>, Fail> {
     const FALLBACK: u16 = 4;
     let mut request = vec![sock::AF_SMC as u8, 0, 1 << (FALLBACK - 1), 0];
     request.resize(4 + SOCKID, 0);
-    let answers = match Netlink::new(NETLINK_SOCK_DIAG)?.call(
-        SOCK_DIAG_BY_FAMILY,
-        NLM_F_DUMP,
-        &request,
-    ) {
-        Ok(answers) => answers,
-        // Neither module is loaded, or not its diagnosis: nobody knows this socket.
-        Err(e) if e.raw_os_error() == Some(libc::ENOENT) => return Ok(None),
-        Err(e) => return Err(format!("smc_diag: {e}").into()),
-    };
+    let answers =
+        match Netlink::new(NETLINK_SOCK_DIAG)?.call(SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, &request) {
+            Ok(answers) => answers,
+            // Neither module is loaded, or not its diagnosis: nobody knows this socket.
+            Err(e) if e.raw_os_error() == Some(libc::ENOENT) => return Ok(None),
+            Err(e) => return Err(format!("smc_diag: {e}").into()),
+        };
     for answer in answers {
         let Some(found) = answer.get(INODE..MESSAGE) else {
             continue;

@@ -16,12 +16,14 @@ use crate::transport::Expect;
 use crate::Context;
 use crate::Fail;
 
-/// Sets the buffer sizes that the command line asks for.
-pub fn set_buffers(sock: &Sock, args: &Args) -> Result<(), Fail> {
+/// Sets the buffer sizes that the command line asks for; `prefix` goes before the names
+/// of the options.
+pub fn set_buffers(sock: &Sock, args: &Args, prefix: &str) -> Result<(), Fail> {
     for (option, name) in [("sndbuf", libc::SO_SNDBUF), ("rcvbuf", libc::SO_RCVBUF)] {
-        let size = args.number(option, 0)?;
+        let size = args.number(&format!("{prefix}{option}"), 0)?;
         if size > 0 {
-            sock.set_int(libc::SOL_SOCKET, name, size as i32).context(option)?;
+            sock.set_int(libc::SOL_SOCKET, name, size as i32)
+                .context(option)?;
         }
     }
     Ok(())
@@ -48,50 +50,87 @@ fn serve(sock: &Sock, expect: &Expect, quiet: bool) -> Result<(), Fail> {
     Ok(())
 }
 
+/// A listening server.
+pub struct Server {
+    sock: Sock,
+    count: u64,
+    expect: Arc<Expect>,
+    quiet: bool,
+    inline: bool,
+    broken_ok: bool,
+}
+
+impl Server {
+    /// Listens as the command line says; `prefix` goes before the names of the options
+    /// that client and server may have differently.
+    pub fn new(args: &Args, prefix: &str, count: u64) -> Result<Self, Fail> {
+        let family = args.value("family", Family::Smc)?;
+        let family: Family = args.value(&format!("{prefix}family"), family)?;
+        let any = if family.is_v6() { "::" } else { "0.0.0.0" };
+        let ip: IpAddr = match prefix {
+            "" => args.text("addr").unwrap_or(any),
+            _ => any,
+        }
+        .parse()
+        .context("--addr")?;
+        let port = args.number("port", 0)? as u16;
+        let sock = Sock::new(family).context("socket")?;
+        sock.set_int(libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
+        set_buffers(&sock, args, prefix)?;
+        sock.bind(SocketAddr::new(ip, port)).context("bind")?;
+        sock.start_listen(1024).context("listen")?;
+        Ok(Self {
+            sock,
+            count,
+            expect: Arc::new(Expect::from_args(args, prefix)?),
+            quiet: args.flag("quiet"),
+            inline: args.flag("inline"),
+            broken_ok: args.flag("broken-ok"),
+        })
+    }
+
+    /// The port it listens on.
+    pub fn port(&self) -> Result<u16, Fail> {
+        Ok(self.sock.local()?.port())
+    }
+
+    /// Serves all connections.
+    pub fn run(&self) -> Result<(), Fail> {
+        // Bounded by the connections that are open, not by all there ever were.
+        let mut threads = Vec::new();
+        let mut failed = 0u64;
+        let mut reap = |t: thread::JoinHandle<Result<(), Fail>>| match t.join() {
+            Ok(Ok(())) => {}
+            Ok(Err(e)) if self.broken_ok => println!("broken: {e}"),
+            Ok(Err(e)) => {
+                println!("FAILED: server: {e}");
+                failed += 1;
+            }
+            Err(_) => failed += 1,
+        };
+        for _ in 0..self.count {
+            let (conn, _) = self.sock.accept().context("accept")?;
+            if self.inline {
+                serve(&conn, &self.expect, self.quiet)?;
+                continue;
+            }
+            let (expect, quiet) = (self.expect.clone(), self.quiet);
+            threads.push(thread::spawn(move || serve(&conn, &expect, quiet)));
+            while let Some(at) = threads.iter().position(|t| t.is_finished()) {
+                reap(threads.swap_remove(at));
+            }
+        }
+        threads.into_iter().for_each(&mut reap);
+        if failed > 0 {
+            return Err(format!("{failed} of {} connections failed", self.count).into());
+        }
+        Ok(())
+    }
+}
+
 /// `smct server`.
 pub fn run(args: &Args) -> Result<(), Fail> {
-    let family: Family = args.value("family", Family::Smc)?;
-    let any = if family.is_v6() { "::" } else { "0.0.0.0" };
-    let ip: IpAddr = args.text("addr").unwrap_or(any).parse().context("--addr")?;
-    let port = args.number("port", 0)? as u16;
-    let count = args.number("count", 1)?;
-    let expect = Arc::new(Expect::from_args(args)?);
-    let (quiet, broken_ok) = (args.flag("quiet"), args.flag("broken-ok"));
-
-    let sock = Sock::new(family).context("socket")?;
-    sock.set_int(libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
-    set_buffers(&sock, args)?;
-    sock.bind(SocketAddr::new(ip, port)).context("bind")?;
-    sock.start_listen(1024).context("listen")?;
-    println!("listening port={}", sock.local()?.port());
-
-    // Bounded by the connections that are open, not by all there ever were.
-    let mut threads = Vec::new();
-    let mut failed = 0u64;
-    let mut reap = |t: thread::JoinHandle<Result<(), Fail>>| match t.join() {
-        Ok(Ok(())) => {}
-        Ok(Err(e)) if broken_ok => println!("broken: {e}"),
-        Ok(Err(e)) => {
-            println!("FAILED: {e}");
-            failed += 1;
-        }
-        Err(_) => failed += 1,
-    };
-    for _ in 0..count {
-        let (conn, _) = sock.accept().context("accept")?;
-        let expect = expect.clone();
-        if count > 1 && args.flag("inline") {
-            serve(&conn, &expect, quiet)?;
-            continue;
-        }
-        threads.push(thread::spawn(move || serve(&conn, &expect, quiet)));
-        while let Some(at) = threads.iter().position(|t| t.is_finished()) {
-            reap(threads.swap_remove(at));
-        }
-    }
-    threads.into_iter().for_each(&mut reap);
-    if failed > 0 {
-        return Err(format!("{failed} of {count} connections failed").into());
-    }
-    Ok(())
+    let server = Server::new(args, "", args.number("count", 1)?)?;
+    println!("listening port={}", server.port()?);
+    server.run()
 }

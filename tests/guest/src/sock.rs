@@ -177,7 +177,14 @@ impl Sock {
     /// `recv()`.
     pub fn recv(&self, data: &mut [u8], flags: c_int) -> io::Result<usize> {
         // SAFETY: the slice is valid for writing.
-        check(unsafe { libc::recv(self.as_raw_fd(), data.as_mut_ptr().cast(), data.len(), flags) })
+        check(unsafe {
+            libc::recv(
+                self.as_raw_fd(),
+                data.as_mut_ptr().cast(),
+                data.len(),
+                flags,
+            )
+        })
     }
 
     /// Sends all of it.
@@ -269,7 +276,8 @@ impl Sock {
     /// O_NONBLOCK on or off.
     pub fn set_nonblocking(&self, on: bool) -> io::Result<()> {
         // SAFETY: no memory is passed.
-        let flags = check(unsafe { libc::fcntl(self.as_raw_fd(), libc::F_GETFL) } as isize)? as c_int;
+        let flags =
+            check(unsafe { libc::fcntl(self.as_raw_fd(), libc::F_GETFL) } as isize)? as c_int;
         let flags = if on {
             flags | libc::O_NONBLOCK
         } else {
@@ -297,7 +305,13 @@ impl Sock {
         let mut raw: Storage = unsafe { mem::zeroed() };
         let mut len = mem::size_of::<Storage>() as libc::socklen_t;
         // SAFETY: address and length are valid for writing.
-        let ret = unsafe { call(self.as_raw_fd(), (&mut raw as *mut Storage).cast(), &mut len) };
+        let ret = unsafe {
+            call(
+                self.as_raw_fd(),
+                (&mut raw as *mut Storage).cast(),
+                &mut len,
+            )
+        };
         check(ret as isize)?;
         addr_of(&raw)
     }
@@ -354,7 +368,11 @@ fn raw_addr(addr: SocketAddr, v6: bool) -> (Storage, libc::socklen_t) {
                 sin_zero: [0; 8],
             };
             // SAFETY: sockaddr_storage is large and aligned enough for every address.
-            unsafe { (&mut raw as *mut Storage).cast::<libc::sockaddr_in>().write(value) };
+            unsafe {
+                (&mut raw as *mut Storage)
+                    .cast::<libc::sockaddr_in>()
+                    .write(value)
+            };
             (raw, mem::size_of::<libc::sockaddr_in>() as _)
         }
         IpAddr::V6(ip) => {
@@ -368,7 +386,11 @@ fn raw_addr(addr: SocketAddr, v6: bool) -> (Storage, libc::socklen_t) {
                 sin6_scope_id: 0,
             };
             // SAFETY: as above.
-            unsafe { (&mut raw as *mut Storage).cast::<libc::sockaddr_in6>().write(value) };
+            unsafe {
+                (&mut raw as *mut Storage)
+                    .cast::<libc::sockaddr_in6>()
+                    .write(value)
+            };
             (raw, mem::size_of::<libc::sockaddr_in6>() as _)
         }
     }

@@ -30,11 +30,17 @@ pub struct Expect {
 }
 
 impl Expect {
-    /// From `--expect` and `--reason`; by default any transport will do.
-    pub fn from_args(args: &crate::args::Args) -> Result<Self, Fail> {
-        let name = args.text("expect").unwrap_or("any").to_string();
-        let reason = match args.text("reason") {
-            Some(_) => Some(args.number("reason", 0)? as u32),
+    /// From `--expect` and `--reason`, which may have a prefix (`--server-expect`); by
+    /// default any transport will do.
+    pub fn from_args(args: &crate::args::Args, prefix: &str) -> Result<Self, Fail> {
+        let name = args
+            .text(&format!("{prefix}expect"))
+            .or(args.text("expect"))
+            .unwrap_or("any")
+            .to_string();
+        let option = format!("{prefix}reason");
+        let reason = match args.text(&option) {
+            Some(_) => Some(args.number(&option, 0)? as u32),
             None => None,
         };
         Ok(Self { name, reason })
@@ -96,7 +102,8 @@ fn find(text: &str, inode: u64) -> Option<Transport> {
     let mut lines = text.lines();
     let header: Vec<&str> = lines.next()?.split_whitespace().collect();
     let column = |name: &str| header.iter().position(|h| *h == name);
-    let (at_inode, at_name, at_reason) = (column("inode")?, column("transport")?, column("fallback")?);
+    let (at_inode, at_name, at_reason) =
+        (column("inode")?, column("transport")?, column("fallback")?);
     let inode = inode.to_string();
     for line in lines {
         let fields: Vec<&str> = line.split_whitespace().collect();
@@ -109,4 +116,51 @@ fn find(text: &str, inode: u64) -> Option<Transport> {
         }
     }
     None
+}
+
+/// A counter of /proc/net/smc_stat in this thread's namespace; zero when it is not there.
+pub fn counter(name: &str) -> Result<u64, Fail> {
+    let path = "/proc/thread-self/net/smc_stat";
+    let text = fs::read_to_string(path).map_err(|e| Fail(format!("{path}: {e}")))?;
+    for line in text.lines() {
+        let mut words = line.split_whitespace();
+        if words.next() == Some(name) {
+            return Ok(words.next().and_then(crate::args::number).unwrap_or(0));
+        }
+    }
+    Ok(0)
+}
+
+/// `smct stat NAME [--equals N] [--min N]`: prints a counter, or compares it.
+pub fn stat(name: &str, args: &crate::args::Args) -> Result<(), Fail> {
+    let found = counter(name)?;
+    println!("{found}");
+    let expected = args.number("equals", found)?;
+    crate::ensure!(found == expected, "{name} is {found}, expected {expected}");
+    let least = args.number("min", 0)?;
+    crate::ensure!(
+        found >= least,
+        "{name} is {found}, expected at least {least}"
+    );
+    Ok(())
+}
+
+/// `smct gone`: waits until the namespace has no socket of the module any more.
+pub fn gone() -> Result<(), Fail> {
+    let mut left = String::new();
+    for _ in 0..100 {
+        left.clear();
+        for path in ["/proc/thread-self/net/smc", "/proc/thread-self/net/smc6"] {
+            let text = fs::read_to_string(path).map_err(|e| Fail(format!("{path}: {e}")))?;
+            for line in text.lines().skip(1) {
+                left.push_str(line);
+                left.push('\n');
+            }
+        }
+        if left.is_empty() {
+            return Ok(());
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    Err(format!("sockets left after 10 s:\n{left}").into())
 }

@@ -4,7 +4,7 @@
 net_up
 for family in smc ipproto; do
 	for check in connect_before_accept many_before_accept; do
-		h1 $SMCT check $check --family $family --server-ns h1 --client-ns h2 --expect SMC-R
+		$SMCT check $check --family $family --server-ns h1 --client-ns h2 --expect SMC-R
 	done
 done
 no_fallback h1 h2

@@ -3,31 +3,22 @@
 # limit: 400
 
 net_up
-port=5000
-
 run() {
-	local family=$1 bytes=$2 server=$3 client=$4
-	port=$((port + 1))
-	note "$family $bytes server [$server] client [$client]"
-	# shellcheck disable=SC2086 # options
-	server_up $port h1 --family "$family" --expect SMC-R $server
-	# shellcheck disable=SC2086
-	h2 $SMCT client data --family "$family" --port $port --expect SMC-R --bytes "$bytes" \
-		--seed $port $client
-	server_end $port
+	note "$*"
+	pair data --expect SMC-R "$@"
 }
 
-run smc 24m '' ''
-run ipproto 8m '' ''
+run --family smc --bytes 12m --seed 11
+run --family ipproto --bytes 3m --seed 12
 note "unequal and smallest buffers: more than ten wraps each way"
-run smc 8m '--sndbuf 16k --rcvbuf 16k' '--sndbuf 500k --rcvbuf 500k'
-run smc 8m '--sndbuf 1m --rcvbuf 8k' '--sndbuf 8k --rcvbuf 1m'
-run ipproto 2m '--sndbuf 4k --rcvbuf 4k' '--sndbuf 4k --rcvbuf 4k'
+run --bytes 2m --seed 13 --server-sndbuf 16k --server-rcvbuf 16k --sndbuf 500k --rcvbuf 500k
+run --bytes 2m --seed 14 --server-sndbuf 500k --server-rcvbuf 8k --sndbuf 8k --rcvbuf 500k
+run --family ipproto --bytes 1m --seed 15 --server-sndbuf 4k --server-rcvbuf 4k --sndbuf 4k --rcvbuf 4k
 note "only one direction"
-run smc 8m '' '--back 1'
-run smc 1 '' '--back 8m'
+run --bytes 3m --back 1
+run --bytes 1 --back 3m
 note "small chunks"
-run smc 300k '' '--chunk 100'
+run --bytes 100k --chunk 100
 
 no_fallback h1 h2
 sockets_gone h1 h2

@@ -11,17 +11,18 @@ kill_one() {
 	port=$((port + 1))
 	note "kill the $end: $*"
 	server_up $port h1 --expect SMC-R --broken-ok!
-	h2 $SMCT client "$@" --port $port --expect SMC-R --broken-ok! >/tmp/client.$port 2>&1 &
+	$SMCT client "$@" --port $port --expect SMC-R --broken-ok! --ns h2 >/tmp/client.$port 2>&1 &
 	client=$!
 	# Until it is connected and, for a stream, in the middle of it.
-	sleep 3
-	kill -0 $client || fail "client ended: $(cat /tmp/client.$port)"
+	pause 4
+	[[ -e /proc/$client && -e /proc/$SERVER ]] || fail "one ended: $(cat /tmp/client.$port /tmp/server.$port)"
+	expect_stat h2 smcr_active 1
 	if [[ $end == client ]]; then
 		kill -9 $client
 		wait $client || true
 		server_end $port
 	else
-		pkill -9 -f "smct server --port $port"
+		kill -9 $SERVER
 		wait $SERVER || true
 		wait $client || rc=$?
 		((rc == 0)) || fail "client: status $rc"
@@ -37,7 +38,5 @@ kill_one server stream --size 64k --bytes 100000m
 kill_one server data --bytes 100000m
 
 note "works as before"
-server_up 5399 h1 --expect SMC-R
-h2 $SMCT client data --port 5399 --expect SMC-R --bytes 1m
-server_end 5399
+pair data --expect SMC-R --bytes 300k
 no_fallback h1 h2

@@ -7,7 +7,7 @@ for family in tcp smc ipproto; do
 	expect=SMC-R
 	[[ $family != tcp ]] || expect=TCP
 	note "$family"
-	h1 $SMCT check all --family $family --server-ns h1 --client-ns h2 --expect $expect ${SKIP:+--skip $SKIP}
+	$SMCT check all --family $family --server-ns h1 --client-ns h2 --expect $expect ${SKIP:+--skip $SKIP}
 done
 no_fallback h1 h2
 sockets_gone h1 h2

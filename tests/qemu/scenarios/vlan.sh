@@ -3,18 +3,17 @@
 
 net_up
 for n in 1 2; do
-	ip -n h$n link add link e$n name v$n type vlan id 77
-	ip -n h$n addr add 10.7.7.$n/24 dev v$n
-	ip -n h$n link set v$n up
+	ip -n h$n -batch - <<-END
+		link add link e$n name v$n type vlan id 77
+		addr add 10.7.7.$n/24 dev v$n
+		link set v$n up
+	END
 done
-h2 ping -q -c 1 -W 5 10.7.7.1 >/dev/null
-h1 tcpdump -i e1 -w /tmp/cap -U vlan 77 and udp port 4791 2>/dev/null &
+h1 tcpdump -i e1 -w /tmp/cap -U vlan 77 and udp port 4791 >/tmp/dump 2>&1 &
 dump=$!
-sleep 1
-server_up 5700 h1 --expect SMC-R
-h2 $SMCT client data --addr 10.7.7.1 --port 5700 --expect SMC-R --bytes 500k
-server_end 5700
-sleep 1
+await 60 /tmp/dump 'tcpdump: listening'
+pair data --addr 10.7.7.1 --expect SMC-R --bytes 200k
+pause 1
 kill $dump
 wait $dump || true
 n=$(tcpdump -r /tmp/cap 2>/dev/null | wc -l)

@@ -42,8 +42,13 @@ pub fn shutdown_write(rig: &Rig) -> Result<(), Fail> {
             let mut back = vec![0; 200_000];
             client.recv_all(&mut back)
         });
-        server.send_all(&big).context("send to a half closed peer")?;
-        reader.join().map_err(|_| "panic")?.context("recv after shutdown")
+        server
+            .send_all(&big)
+            .context("send to a half closed peer")?;
+        reader
+            .join()
+            .map_err(|_| "panic")?
+            .context("recv after shutdown")
     })?;
     server.shutdown(libc::SHUT_WR)?;
     expect_end("client", &client)
@@ -78,7 +83,11 @@ pub fn in_flight(rig: &Rig) -> Result<(), Fail> {
         got.extend_from_slice(&buffer[..n]);
     }
     sender.join().map_err(|_| "panic")?.context("send")?;
-    ensure!(got.len() == TOTAL, "{} of {TOTAL} bytes before the end", got.len());
+    ensure!(
+        got.len() == TOTAL,
+        "{} of {TOTAL} bytes before the end",
+        got.len()
+    );
     ensure!(got == expected, "data differs");
     Ok(())
 }
@@ -107,7 +116,10 @@ pub fn epipe(rig: &Rig) -> Result<(), Fail> {
         ensure!(start.elapsed() < LONG, "send goes on for ever");
         thread::sleep(Duration::from_millis(20));
     };
-    ensure!(code == libc::EPIPE || code == libc::ECONNRESET, "send: errno {code}");
+    ensure!(
+        code == libc::EPIPE || code == libc::ECONNRESET,
+        "send: errno {code}"
+    );
     // From now on it is EPIPE.
     fails("send", libc::EPIPE, server.send(b"x", 0))
 }

@@ -79,9 +79,16 @@ pub fn nonblocking(rig: &Rig) -> Result<(), Fail> {
         );
     }
     let found = wait_for("connected", &client, libc::POLLOUT)?;
-    ensure!(found & (libc::POLLERR | libc::POLLHUP) == 0, "poll says {found:#x}");
+    ensure!(
+        found & (libc::POLLERR | libc::POLLHUP) == 0,
+        "poll says {found:#x}"
+    );
     finish_nonblocking(rig, &listener, &client)?;
-    fails("connect when connected", libc::EISCONN, client.connect(addr))
+    fails(
+        "connect when connected",
+        libc::EISCONN,
+        client.connect(addr),
+    )
 }
 
 /// The same by epoll: nothing before the connection is made, EPOLLOUT after.
@@ -106,7 +113,10 @@ pub fn epoll(rig: &Rig) -> Result<(), Fail> {
     unsafe { libc::close(ep) };
     let events = event.events;
     ensure!(ret == 1, "epoll_wait says {ret}");
-    ensure!(events & libc::EPOLLOUT as u32 != 0, "epoll says {events:#x}");
+    ensure!(
+        events & libc::EPOLLOUT as u32 != 0,
+        "epoll says {events:#x}"
+    );
     finish_nonblocking(rig, &listener, &client)
 }
 
@@ -133,7 +143,10 @@ pub fn accept_eagain(rig: &Rig) -> Result<(), Fail> {
     fails("accept with a time limit", libc::EAGAIN, listener.accept())?;
     listener.set_nonblocking(true)?;
     fails("accept", libc::EAGAIN, listener.accept())?;
-    ensure!(listener.poll(libc::POLLIN, SHORT)? == 0, "listener is readable");
+    ensure!(
+        listener.poll(libc::POLLIN, SHORT)? == 0,
+        "listener is readable"
+    );
     let client = rig.client()?;
     client.connect(addr)?;
     client.send_all(b"x")?;
@@ -159,5 +172,9 @@ pub fn not_connected(rig: &Rig) -> Result<(), Fail> {
         "poll of a fresh socket says {found:#x}"
     );
     let other: SocketAddr = "203.0.113.9:1".parse().map_err(|_| "address")?;
-    fails("bind to a foreign address", libc::EADDRNOTAVAIL, client.bind(other))
+    fails(
+        "bind to a foreign address",
+        libc::EADDRNOTAVAIL,
+        client.bind(other),
+    )
 }

@@ -41,7 +41,11 @@ pub fn echo(rig: &Rig) -> Result<(), Fail> {
 pub fn eagain(rig: &Rig) -> Result<(), Fail> {
     let (client, server) = rig.pair()?;
     let mut byte = [0];
-    fails("recv", libc::EAGAIN, client.recv(&mut byte, libc::MSG_DONTWAIT))?;
+    fails(
+        "recv",
+        libc::EAGAIN,
+        client.recv(&mut byte, libc::MSG_DONTWAIT),
+    )?;
     server.set_nonblocking(true)?;
     fails("recv", libc::EAGAIN, server.recv(&mut byte, 0))
 }
@@ -116,7 +120,10 @@ pub fn poll(rig: &Rig) -> Result<(), Fail> {
     ensure!(found == libc::POLLOUT, "after reading: {found:#x}");
     server.shutdown(libc::SHUT_WR)?;
     let found = wait_for("end", &client, libc::POLLIN | libc::POLLRDHUP)?;
-    ensure!(found & (libc::POLLHUP | libc::POLLERR) == 0, "half closed: {found:#x}");
+    ensure!(
+        found & (libc::POLLHUP | libc::POLLERR) == 0,
+        "half closed: {found:#x}"
+    );
     ensure!(client.recv(&mut byte, 0)? == 0, "no end of stream");
     client.shutdown(libc::SHUT_WR)?;
     wait_for("both closed", &client, libc::POLLHUP)?;
@@ -182,7 +189,10 @@ pub fn fill_and_drain(rig: &Rig) -> Result<(), Fail> {
         received += n;
     }
     wait_for("space", &client, libc::POLLOUT)?;
-    ensure!(server.poll(libc::POLLIN, SHORT)? == 0, "more came than was sent");
+    ensure!(
+        server.poll(libc::POLLIN, SHORT)? == 0,
+        "more came than was sent"
+    );
     Ok(())
 }
 
@@ -247,7 +257,12 @@ fn vectors(sock: &Sock, parts: &mut [Vec<u8>], write: bool) -> isize {
 /// Scattered and gathered data, with an empty piece.
 pub fn iovecs(rig: &Rig) -> Result<(), Fail> {
     let (client, server) = rig.pair()?;
-    let mut out = [b"ab".to_vec(), Vec::new(), b"cde".to_vec(), vec![b'z'; 7000]];
+    let mut out = [
+        b"ab".to_vec(),
+        Vec::new(),
+        b"cde".to_vec(),
+        vec![b'z'; 7000],
+    ];
     ensure!(vectors(&client, &mut out, true) == 7005, "writev");
     let start = Instant::now();
     while server.ioctl_int(libc::FIONREAD)? != 7005 && start.elapsed() < LONG {

@@ -38,37 +38,45 @@ pub struct Rig {
     expect: Expect,
 }
 
+/// The network namespace of this name.
+pub fn netns(name: &str) -> Result<File, Fail> {
+    File::open(format!("/run/netns/{name}")).context(name)
+}
+
+/// Moves the calling thread into a network namespace.
+pub fn enter(ns: &File) -> Result<(), Fail> {
+    // SAFETY: no memory is passed; affects this thread only.
+    let ret = unsafe { libc::setns(ns.as_raw_fd(), libc::CLONE_NEWNET) };
+    ensure!(ret == 0, "setns: {}", std::io::Error::last_os_error());
+    Ok(())
+}
+
 impl Rig {
     fn new(args: &Args) -> Result<Self, Fail> {
         let family: Family = args.value("family", Family::Smc)?;
-        let open = |option: &str| -> Result<Option<File>, Fail> {
-            let Some(name) = args.text(option) else {
-                return Ok(None);
-            };
-            File::open(format!("/run/netns/{name}")).context(name).map(Some)
-        };
+        let open = |option: &str| args.text(option).map(netns).transpose();
         Ok(Self {
             family,
             server_ns: open("server-ns")?,
             client_ns: open("client-ns")?,
-            addr: args.text("addr").unwrap_or("10.1.1.1").parse().context("--addr")?,
-            expect: Expect::from_args(args)?,
+            addr: args
+                .text("addr")
+                .unwrap_or("10.1.1.1")
+                .parse()
+                .context("--addr")?,
+            expect: Expect::from_args(args, "")?,
         })
     }
 
     fn enter(ns: Option<&File>) -> Result<(), Fail> {
-        if let Some(ns) = ns {
-            // SAFETY: no memory is passed; affects this thread only.
-            let ret = unsafe { libc::setns(ns.as_raw_fd(), libc::CLONE_NEWNET) };
-            ensure!(ret == 0, "setns: {}", std::io::Error::last_os_error());
-        }
-        Ok(())
+        ns.map_or(Ok(()), enter)
     }
 
     /// A listener on a free port of the server's namespace, and its address.
     pub fn listener(&self) -> Result<(Sock, SocketAddr), Fail> {
         Self::enter(self.server_ns.as_ref())?;
-        let sock = Sock::listen(self.family, SocketAddr::new(self.addr, 0), 16).context("listen")?;
+        let sock =
+            Sock::listen(self.family, SocketAddr::new(self.addr, 0), 16).context("listen")?;
         let port = sock.local()?.port();
         Ok((sock, SocketAddr::new(self.addr, port)))
     }

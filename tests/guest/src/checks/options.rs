@@ -16,11 +16,22 @@ pub fn getname(rig: &Rig) -> Result<(), Fail> {
     server.recv_all(&mut byte)?;
     rig.check(&client, &server)?;
     let (c, s) = (client.local()?, server.local()?);
-    ensure!(client.peer()? == s, "client's peer {} is not {s}", client.peer()?);
-    ensure!(server.peer()? == c, "server's peer {} is not {c}", server.peer()?);
+    ensure!(
+        client.peer()? == s,
+        "client's peer {} is not {s}",
+        client.peer()?
+    );
+    ensure!(
+        server.peer()? == c,
+        "server's peer {} is not {c}",
+        server.peer()?
+    );
     ensure!(from == c, "accept said {from}, client is {c}");
     ensure!(s.port() == addr.port(), "server is {s}, listener {addr}");
-    ensure!(listener.local()?.port() == addr.port(), "listener's own name");
+    ensure!(
+        listener.local()?.port() == addr.port(),
+        "listener's own name"
+    );
     Ok(())
 }
 
@@ -47,7 +58,10 @@ pub fn options(rig: &Rig) -> Result<(), Fail> {
     rig.check(&client, &server)?;
     for (level, name, value) in table {
         let found = client.get_int(level, name)?;
-        ensure!(found == value, "option {level}/{name} is {found}, was set to {value}");
+        ensure!(
+            found == value,
+            "option {level}/{name} is {found}, was set to {value}"
+        );
     }
     let kind = client.get_int(libc::SOL_SOCKET, libc::SO_TYPE)?;
     ensure!(kind == libc::SOCK_STREAM, "SO_TYPE is {kind}");
@@ -66,7 +80,10 @@ pub fn buffers(rig: &Rig) -> Result<(), Fail> {
     for name in [libc::SO_SNDBUF, libc::SO_RCVBUF] {
         client.set_int(libc::SOL_SOCKET, name, 100_000)?;
         let found = client.get_int(libc::SOL_SOCKET, name)?;
-        ensure!(found == 200_000, "option {name} is {found}, expected 200000");
+        ensure!(
+            found == 200_000,
+            "option {name} is {found}, expected 200000"
+        );
     }
     Ok(())
 }

@@ -18,8 +18,18 @@ const TABLE: &[(i32, i32, i32, i32)] = &[
     (AF_SMC, libc::SOCK_RAW, 0, libc::ESOCKTNOSUPPORT),
     (libc::AF_INET, libc::SOCK_STREAM, IPPROTO_SMC, 0),
     (libc::AF_INET6, libc::SOCK_STREAM, IPPROTO_SMC, 0),
-    (libc::AF_INET, libc::SOCK_DGRAM, IPPROTO_SMC, libc::EPROTONOSUPPORT),
-    (libc::AF_INET6, libc::SOCK_DGRAM, IPPROTO_SMC, libc::EPROTONOSUPPORT),
+    (
+        libc::AF_INET,
+        libc::SOCK_DGRAM,
+        IPPROTO_SMC,
+        libc::EPROTONOSUPPORT,
+    ),
+    (
+        libc::AF_INET6,
+        libc::SOCK_DGRAM,
+        IPPROTO_SMC,
+        libc::EPROTONOSUPPORT,
+    ),
     (libc::AF_INET, libc::SOCK_STREAM, 0, 0),
     (libc::AF_INET, libc::SOCK_STREAM, libc::IPPROTO_TCP, 0),
 ];
@@ -34,7 +44,9 @@ pub fn run() -> Result<(), Fail> {
         };
         let verdict = if found == expected { "OK" } else { "FAILED" };
         failed += i32::from(found != expected);
-        println!("socket({domain}, {kind}, {protocol}): errno {found}, expected {expected} {verdict}");
+        println!(
+            "socket({domain}, {kind}, {protocol}): errno {found}, expected {expected} {verdict}"
+        );
     }
     ensure!(failed == 0, "{failed} rows differ");
     Ok(())
