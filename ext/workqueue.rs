@@ -72,7 +72,8 @@ pub(crate) fn queue() -> &'static Queue {
     }
 }
 
-/// Waits until the module's queue is empty; items that queue others are followed. May sleep.
+/// Waits for what is on the module's queue; items that queue others are followed. Things that are
+/// still alive may go on queueing. May sleep.
 pub(crate) fn drain() {
     if let Some(q) = MODULE_QUEUE.as_ref() {
         // SAFETY: The queue is valid until module exit, where this is called.

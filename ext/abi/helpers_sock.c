@@ -38,9 +38,16 @@ struct workqueue_struct *smc_rs_alloc_workqueue(const char *name)
 	return alloc_workqueue("%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0, name);
 }
 
+/*
+ * Not drain_workqueue(): that refuses, and so loses, what softirqs and timers queue meanwhile. Each
+ * round waits for what is queued; items queue others a few times in a row at most.
+ */
 void smc_rs_drain_workqueue(struct workqueue_struct *wq)
 {
-	drain_workqueue(wq);
+	int i;
+
+	for (i = 0; i < 8; i++)
+		flush_workqueue(wq);
 }
 
 void smc_rs_destroy_workqueue(struct workqueue_struct *wq)
