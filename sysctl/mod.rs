@@ -133,7 +133,7 @@ impl PerNet for NetState {
     }
 
     fn pre_exit(&self, net: NetPtr<'_>) {
-        lgr::net_exit(net.cookie());
+        lgr::net_exit(net.id());
     }
 
     fn exit(&self, net: NetPtr<'_>) {
