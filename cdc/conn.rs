@@ -3,16 +3,16 @@
 //! The connection: life, closing, telling the user.
 
 use super::{
-    core::{
+    events::{
+        Events,
+        Owner, //
+    }, //
+    state::{
         Core,
         PeerRmb,
         Rings, //
         RmbEnd,
     },
-    events::{
-        Events,
-        Owner, //
-    }, //
 };
 use crate::{
     ext::{

@@ -3,7 +3,7 @@
 //! Sending and receiving: copies between the user's memory and the rings.
 
 use super::{
-    core::Rings,
+    state::Rings,
     Conn, //
 };
 use crate::{

@@ -11,11 +11,11 @@
 
 mod conn;
 mod contact;
-mod core;
 mod events;
 mod info;
 mod io;
 mod rx;
+mod state;
 mod tx;
 
 pub(crate) use self::{

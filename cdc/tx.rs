@@ -3,8 +3,8 @@
 //! Posting: from the send buffer to the peer's receive buffer, and the completion.
 
 use super::{
-    core::Posting,
     events::Events,
+    state::Posting,
     Conn, //
 };
 use crate::{
@@ -47,10 +47,13 @@ impl Conn {
             return Pushed::Idle;
         };
         let ok = self.post(slot, posting).is_ok();
-        let (more, release) = {
+        // The completion may have come already, when the post still counted as being made.
+        let (more, drained, release) = {
             let mut core = self.core.lock();
-            (core.post_made(ok), core.take_release())
+            let more = core.post_made(ok);
+            (more, core.take_drained(), core.take_release())
         };
+        self.tell(Events::DRAINED.when(drained));
         if !ok {
             self.on_post_failure();
         }

@@ -9,6 +9,7 @@ use core::{
     marker::PhantomData,
     ptr::NonNull, //
 };
+use kernel::prelude::*;
 
 /// The `iov_iter` of a `msghdr`.
 ///
@@ -52,5 +53,14 @@ impl MsgIter<'_> {
     /// The raw iterator.
     pub(super) fn as_raw(&mut self) -> *mut bindings::iov_iter {
         self.0.as_ptr()
+    }
+
+    /// Gives one byte to the user; `EFAULT` if his memory can't take it. May sleep.
+    pub(crate) fn put_byte(&mut self, byte: u8) -> Result {
+        // SAFETY: The iterator is valid and ours; one byte is readable.
+        match unsafe { bindings::_copy_to_iter((&raw const byte).cast(), 1, self.as_raw()) } {
+            1 => Ok(()),
+            _ => Err(EFAULT),
+        }
     }
 }

@@ -18,7 +18,17 @@ use core::{
 #[derive(Clone, Copy)]
 pub(crate) struct NetPtr<'a>(NonNull<bindings::net>, PhantomData<&'a bindings::net>);
 
+/// Which network namespace something belongs to, without keeping it: its cookie, which no other
+/// namespace ever has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NetId(u64);
+
 impl NetPtr<'_> {
+    /// Which namespace it is.
+    pub(crate) fn id(self) -> NetId {
+        NetId(self.cookie())
+    }
+
     /// Wraps a raw pointer.
     ///
     /// # Safety

@@ -72,7 +72,8 @@ pub(crate) fn queue() -> &'static Queue {
     }
 }
 
-/// Waits until the module's queue is empty; items that queue others are followed. May sleep.
+/// Waits for what is on the module's queue; items that queue others are followed. Things that are
+/// still alive may go on queueing. May sleep.
 pub(crate) fn drain() {
     if let Some(q) = MODULE_QUEUE.as_ref() {
         // SAFETY: The queue is valid until module exit, where this is called.
@@ -87,5 +88,32 @@ pub(crate) fn exit() {
     if let Some(q) = MODULE_QUEUE.as_ref() {
         // SAFETY: The caller is module exit; statics are not dropped, so this is the only call.
         unsafe { bindings::smc_rs_destroy_workqueue(q.0) }
+    }
+}
+
+/// Queues a delayed item of the module's queue in `delay` jiffies; any context. A pending item is
+/// brought forward if `sooner`, else left as it is. `false`: it was pending already.
+///
+/// # Safety
+///
+/// `work` is an initialised `delayed_work` whose function takes over a reference that the caller
+/// gives if the result is `true`.
+pub(super) unsafe fn queue_delayed(
+    work: *mut bindings::delayed_work,
+    delay: c_ulong,
+    sooner: bool,
+) -> bool {
+    let Some(q) = MODULE_QUEUE.as_ref() else {
+        return false;
+    };
+    let cpu = kernel::bindings::wq_misc_consts_WORK_CPU_UNBOUND as c_int;
+    // SAFETY: By the safety requirements.
+    unsafe {
+        if sooner {
+            // True: the item was pending and keeps its reference.
+            !bindings::mod_delayed_work_on(cpu, q.0, work, delay)
+        } else {
+            bindings::queue_delayed_work_on(cpu, q.0, work, delay)
+        }
     }
 }

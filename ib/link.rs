@@ -276,10 +276,10 @@ impl Link {
 
     /// Posts `writes` and then the message `cdc` as one chain. Never sleeps, softirq is fine.
     ///
-    /// Writes that go on where the one before ended are joined; two runs of two pieces fit.
+    /// All writes must be out of one ring, which stays mapped until the completion. Those that go
+    /// on where the one before ended are joined; two runs of two pieces fit.
     ///
-    /// On success `owner` (and through it the source rings) is kept until the completion, which
-    /// calls its [`TxOwner::tx_done`]. On an error nothing will be called but
+    /// On success `owner` is kept until the completion, which calls its [`TxOwner::tx_done`]. On an error nothing will be called but
     /// [`LinkUpper::on_link_down`], from a worker. Either may happen before this returns.
     pub(crate) fn post(
         &self,

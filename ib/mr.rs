@@ -9,11 +9,8 @@ use crate::ext::{
 };
 use kernel::sync::Arc;
 
-/// A ring mapped on a link. Dropping it (any context) unmaps and deregisters it in a worker; the
-/// ring's memory is kept until then. When the link goes away it becomes invalid by itself.
-///
-/// The owner of a message that is being sent must hold the source rings' [`Mr`] until
-/// [`TxOwner::tx_done`](super::TxOwner::tx_done).
+/// A ring mapped on a link. Dropping it (any context) unmaps and deregisters it in a worker, once
+/// no posted message reads it; the ring's memory is kept until then. When the link goes away it becomes invalid by itself.
 pub(crate) struct Mr(Region<LinkUser>);
 
 impl Mr {

@@ -22,6 +22,7 @@ use super::{
 };
 use crate::{
     ext::{
+        net::NetId,
         spinlock_bh::{
             new_spinlock_bh,
             SpinLockBh, //
@@ -78,8 +79,8 @@ pub(crate) struct Key {
     pub(crate) local_gid: [u8; 16],
     /// The peer's GID.
     pub(crate) peer_gid: [u8; 16],
-    /// The network namespace's cookie. No reference: the namespace ends the group.
-    pub(crate) net: u64,
+    /// The network namespace. No reference: the namespace ends the group.
+    pub(crate) net: NetId,
 }
 
 /// Where a group is in its life.

@@ -3,6 +3,7 @@
 //! What a host offers: settings, and a client's proposal.
 
 use crate::{
+    ext::net::NetId,
     ib::{
         self,
         find_path,
@@ -44,8 +45,8 @@ pub(crate) struct Offer {
     pub(crate) settings: Settings,
     /// The local end.
     pub(crate) path: Path,
-    /// The namespace's cookie.
-    pub(crate) net: u64,
+    /// The namespace.
+    pub(crate) net: NetId,
 }
 
 impl Offer {
@@ -57,7 +58,7 @@ impl Offer {
         Ok(Self {
             settings: settings.clone(),
             path: find_path(flow)?,
-            net: flow.net.cookie(),
+            net: flow.net.id(),
         })
     }
 

@@ -10,7 +10,10 @@ use super::group::{
     Seat, //
 };
 use crate::{
-    ext::static_mutex::StaticMutex,
+    ext::{
+        net::NetId,
+        static_mutex::StaticMutex, //
+    },
     proto::reason::Reason, //
 };
 use kernel::{
@@ -123,8 +126,8 @@ fn end_groups(which: impl Fn(&Group) -> bool) {
     }
 }
 
-/// The namespace with this cookie goes away: its groups end. For pernet pre_exit; may sleep.
-pub(crate) fn net_exit(net: u64) {
+/// A namespace goes away: its groups end. For pernet pre_exit; may sleep.
+pub(crate) fn net_exit(net: NetId) {
     end_groups(|group| group.key.net == net);
 }
 

@@ -1,3 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Placeholder.
+//! What the module shows: `/proc/net/smc`, `/proc/net/smc6`, `/proc/net/smc_stat`.
+
+mod proc;
+
+pub(crate) use self::proc::{
+    net_exit,
+    net_init, //
+};

@@ -4,7 +4,7 @@
 
 use crate::{
     cdc::{
-        core::{
+        state::{
             PeerRmb,
             Rings, //
         },

@@ -72,7 +72,7 @@ impl Contact {
             vlan: path.vlan(),
             local_gid: path.gid(),
             peer_gid: proposal.gid_v2,
-            net: flow.net.cookie(),
+            net: flow.net.id(),
         };
         let peer = Peer {
             gid: proposal.gid_v2,

@@ -6,7 +6,9 @@
 #include <net/tcp.h>
 #include <net/ipv6.h>
 #include <net/addrconf.h>
+#include <net/inet_common.h>
 #include <net/protocol.h>
+#include <net/transp_v6.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 #include <rdma/ib_verbs.h>

@@ -23,8 +23,9 @@ use kernel::{
     sync::{
         atomic::{
             Acquire,
+            Atomic,
             AtomicFlag,
-            Release, //
+            Full, //
         },
         Arc, //
     },
@@ -48,6 +49,8 @@ pub(super) struct Shared {
     map: NonNull<Map>,
     /// Whether syncs are needed.
     pub(super) sync: bool,
+    /// How many posted messages read it.
+    posted: Atomic<i32>,
     /// The handle is gone.
     dead: AtomicFlag,
 }
@@ -207,6 +210,7 @@ impl Entry {
                 access: access as c_int,
                 map: NonNull::from(&*map),
                 sync,
+                posted: Atomic::new(0),
                 dead: AtomicFlag::new(false),
             },
             GFP_KERNEL,
@@ -247,9 +251,9 @@ impl Entry {
         &self.shared
     }
 
-    /// Whether nobody has the handle any more.
-    pub(super) fn is_dead(&self) -> bool {
-        self.shared.dead.load(Acquire)
+    /// Whether nobody has the handle any more and nothing that was posted reads it.
+    pub(super) fn is_unused(&self) -> bool {
+        self.shared.dead.load(Acquire) && self.shared.posted.load(Acquire) == 0
     }
 }
 
@@ -260,6 +264,17 @@ impl Drop for Entry {
 }
 
 impl Shared {
+    /// A message that reads it is being posted, by somebody who has the handle.
+    pub(super) fn hold(&self) {
+        self.posted.fetch_add(1, Full);
+    }
+
+    /// Such a message completed; true if the worker should look.
+    #[must_use]
+    pub(super) fn release(&self) -> bool {
+        self.posted.fetch_sub(1, Full) == 1 && self.dead.load(Acquire)
+    }
+
     /// Syncs a range.
     ///
     /// # Safety
@@ -293,8 +308,8 @@ impl Shared {
     }
 }
 
-/// A handle to a mapped region. Dropping it (any context) lets a worker unmap it; the memory stays
-/// until then.
+/// A handle to a mapped region. Dropping it (any context) lets a worker unmap it, once no posted
+/// message reads it; the memory stays until then.
 pub(crate) struct Region<U: QpUser> {
     /// The region.
     pub(super) shared: Arc<Shared>,
@@ -328,7 +343,8 @@ impl<U: QpUser> Region<U> {
 
 impl<U: QpUser> Drop for Region<U> {
     fn drop(&mut self) {
-        self.shared.dead.store(true, Release);
+        // Fully ordered, as is `release`: one of the two sees the other.
+        self.shared.dead.xchg(true, Full);
         self.qp.kick();
     }
 }

@@ -3,7 +3,10 @@
 //! Posting work requests, and their completions.
 
 use super::{
-    mr::Region,
+    mr::{
+        Region,
+        Shared, //
+    },
     qp::{
         Phase,
         Qp,
@@ -43,13 +46,16 @@ const MAX_SGES: usize = 4;
 /// # Invariants
 ///
 /// `parent` is null, or a reference from [`Arc::into_raw`] to the queue pair that owns this
-/// context, which the completion takes back.
+/// context, which the completion takes back. `region` is null, or a reference from
+/// [`Arc::into_raw`] to a region of that queue pair that counts this context as reading it.
 #[repr(C)]
 pub(super) struct Ctx<U: QpUser> {
     /// What the completion queue calls; first, so that its address is the context's.
     cqe: Opaque<bindings::ib_cqe>,
     /// The reference held while outstanding.
     parent: Atomic<*mut Qp<U>>,
+    /// The region that is read while outstanding: null, or a reference from [`Arc::into_raw`].
+    region: Atomic<*mut Shared>,
     /// Index of the slot.
     index: u32,
 }
@@ -66,6 +72,7 @@ impl<U: QpUser> Ctx<U> {
                 Self {
                     cqe: Opaque::new(bindings::ib_cqe { done: Some(done) }),
                     parent: Atomic::new(ptr::null_mut()),
+                    region: Atomic::new(ptr::null_mut()),
                     index,
                 },
                 GFP_KERNEL,
@@ -95,11 +102,29 @@ impl<U: QpUser> Ctx<U> {
         }
     }
 
-    /// Marks it as not outstanding and takes the reference back.
+    /// Keeps a region mapped until [`Ctx::disarm`]. The context must be armed, and its work
+    /// request not yet posted.
+    fn read(&self, region: &Arc<Shared>) {
+        region.hold();
+        let new = Arc::into_raw(region.clone()).cast_mut();
+        // INVARIANT: `new` is a reference from `into_raw`, and has been counted.
+        self.region.store(new, Release);
+    }
+
+    /// Marks it as not outstanding and takes the references back.
     fn disarm(&self) -> Option<Arc<Qp<U>>> {
+        let region = self.region.xchg(ptr::null_mut(), Full);
         let parent = self.parent.xchg(ptr::null_mut(), Full);
         // SAFETY: By the type invariants it is a reference; taking it out makes it ours.
-        (!parent.is_null()).then(|| unsafe { Arc::from_raw(parent) })
+        let qp = (!parent.is_null()).then(|| unsafe { Arc::from_raw(parent) });
+        if !region.is_null() {
+            // SAFETY: As above.
+            let region = unsafe { Arc::from_raw(region) };
+            if let (true, Some(qp)) = (region.release(), &qp) {
+                qp.kick();
+            }
+        }
+        qp
     }
 
     /// The queue pair and slot of a completion.
@@ -235,8 +260,8 @@ impl Chain {
 }
 
 impl<U: QpUser> Qp<U> {
-    /// Posts writes and then a message of up to 48 bytes from a send slot, in one go. The slot must
-    /// not be outstanding. After an error the queue pair is going down, except for `ENOTCONN` (it
+    /// Posts writes, all out of one region, and then a message of up to 48 bytes from a send slot,
+    /// in one go. The region stays mapped until the completion. The slot must not be outstanding. After an error the queue pair is going down, except for `ENOTCONN` (it
     /// was already, or is not active) and wrong arguments. Any context but hard interrupts.
     pub(crate) fn post<'a>(
         self: &Arc<Self>,
@@ -249,8 +274,10 @@ impl<U: QpUser> Qp<U> {
         }
         let ctx = self.tx.get(slot as usize).ok_or(EINVAL)?;
         let mut chain = Chain::new();
+        let source = writes.clone().next().map(|w| &w.region.shared);
         for w in writes.clone() {
-            if slot >= self.shape.data || !Arc::ptr_eq(&w.region.qp, self) {
+            let same = source.is_some_and(|s| Arc::ptr_eq(s, &w.region.shared));
+            if slot >= self.shape.data || !same || !Arc::ptr_eq(&w.region.qp, self) {
                 return Err(EINVAL);
             }
             chain.add(&w, &self.raw)?;
@@ -259,6 +286,9 @@ impl<U: QpUser> Qp<U> {
         chain.finish(msg, self.raw.dma + offset as u64, ctx.cqe.get(), &self.raw);
         self.post_with(ctx, &chain.wrs[0].wr, || {
             self.raw.write(offset, msg);
+            if let Some(region) = source {
+                ctx.read(region);
+            }
             for w in writes.filter(|w| w.region.shared.sync) {
                 // SAFETY: The region is mapped on our device: its handle is borrowed and the
                 // device is valid while posting is allowed.
@@ -287,7 +317,7 @@ impl<U: QpUser> Qp<U> {
         prepare();
         // SAFETY: The queue pair is valid in this phase. The chain is complete, its memory is
         // mapped and stays so until the completion: message slots as the context holds us, rings
-        // as the user holds them, which is told of the completion.
+        // as `prepare` made the context hold them.
         let done = to_result(unsafe { bindings::smc_rs_post_send(self.raw.qp, wr) });
         drop(state);
         if done.is_err() {

@@ -420,7 +420,7 @@ impl<U: QpUser> Qp<U> {
     fn reap(&self) {
         let mut hw = self.hw.lock();
         if let Some(hw) = (*hw).as_mut() {
-            hw.regions.retain(|entry| !entry.is_dead());
+            hw.regions.retain(|entry| !entry.is_unused());
         }
     }
 

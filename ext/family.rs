@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The ways to make a socket of ours: AF_SMC, IPPROTO_SMC, and a probe on TCP's own creation.
+//!
+//! A fresh socket is a TCP socket with our `fresh` ops and one module reference beside the one
+//! that goes with the ops; [`take_fresh_ref`] hands it to whoever leaves that state.
+//!
+//! C headers: [`include/linux/net.h`](srctree/include/linux/net.h),
+//! [`include/net/protocol.h`](srctree/include/net/protocol.h),
+//! [`include/linux/kprobes.h`](srctree/include/linux/kprobes.h)
+
+use super::{
+    abi::bindings,
+    module::{
+        self,
+        ModuleRef, //
+    },
+    net::NetPtr,
+    proto_ops::{
+        self,
+        Table, //
+    },
+    sk::{
+        SkLocked,
+        Socket, //
+    },
+    static_cell::StaticCell, //
+};
+use core::ptr::NonNull;
+use kernel::{
+    error::to_result,
+    prelude::*,
+    sync::atomic::{
+        Acquire,
+        Atomic,
+        Release, //
+    }, //
+};
+
+/// Protocol number of IPPROTO_SMC.
+const IPPROTO_SMC: c_ushort = 256;
+
+static FAMILY: StaticCell<bindings::net_proto_family> = StaticCell::new(pin_init::zeroed());
+static PROTO4: StaticCell<bindings::proto> = StaticCell::new(pin_init::zeroed());
+static PROTO6: StaticCell<bindings::proto> = StaticCell::new(pin_init::zeroed());
+static SW4: StaticCell<bindings::inet_protosw> = StaticCell::new(pin_init::zeroed());
+static SW6: StaticCell<bindings::inet_protosw> = StaticCell::new(pin_init::zeroed());
+
+/// Whether AF_SMC sockets may be made.
+static OPEN: Atomic<bool> = Atomic::new(false);
+
+/// AF_SMC, registered.
+pub(crate) struct SmcFamily(());
+
+impl SmcFamily {
+    /// Lets sockets be made; the rest of the module must be there.
+    pub(crate) fn open(&self) {
+        OPEN.store(true, Release);
+    }
+
+    /// Registers AF_SMC; `socket()` fails with EAFNOSUPPORT until [`SmcFamily::open`]. `EEXIST`:
+    /// `smc.ko` is loaded. May sleep.
+    pub(crate) fn register() -> Result<Self> {
+        // SAFETY: The table is static and filled before the kernel sees it.
+        to_result(unsafe {
+            *FAMILY.get() = bindings::net_proto_family {
+                family: bindings::AF_SMC as c_int,
+                create: Some(create),
+                owner: module::this(),
+            };
+            bindings::sock_register(FAMILY.get())
+        })?;
+        Ok(Self(()))
+    }
+}
+
+impl Drop for SmcFamily {
+    fn drop(&mut self) {
+        // SAFETY: Registered by `register`.
+        unsafe { bindings::sock_unregister(bindings::AF_SMC as c_int) }
+    }
+}
+
+/// `socket(AF_SMC, SOCK_STREAM, 0 or 1)`.
+unsafe extern "C" fn create(
+    net: *mut bindings::net,
+    sock: *mut bindings::socket,
+    protocol: c_int,
+    kern: c_int,
+) -> c_int {
+    if !OPEN.load(Acquire) {
+        return EAFNOSUPPORT.to_errno();
+    }
+    // SAFETY: The kernel passes a fresh socket.
+    if i32::from(unsafe { (*sock).type_ }) != bindings::sock_type_SOCK_STREAM as i32 {
+        return ESOCKTNOSUPPORT.to_errno();
+    }
+    let (family, v6) = match protocol {
+        0 => (bindings::AF_INET, false),
+        1 => (bindings::AF_INET6, true),
+        _ => return EPROTONOSUPPORT.to_errno(),
+    };
+    // SAFETY: Arguments of this call; on success the sock is grafted to `sock`.
+    let rc = unsafe { bindings::smc_rs_create_inner(net, family as c_int, sock, kern) };
+    if rc == 0 {
+        // The family's owner is referenced during this call. The fresh state's reference:
+        ModuleRef::get().leave();
+        // SAFETY: As above; nobody else has the socket yet.
+        unsafe { bindings::smc_rs_set_ops(sock, proto_ops::fresh(v6)) };
+    }
+    rc
+}
+
+/// IPPROTO_SMC for AF_INET and AF_INET6, registered.
+pub(crate) struct InetProtocols {
+    v6: bool,
+}
+
+impl InetProtocols {
+    /// Registers both; with IPv6 disabled at boot only IPv4's. May sleep.
+    pub(crate) fn register() -> Self {
+        // SAFETY: The tables are static; TCP's protos are constant in what is copied. The copies
+        // share TCP's slabs and counters and are never registered themselves.
+        unsafe {
+            *PROTO4.get() = core::ptr::read(&raw const bindings::tcp_prot);
+            (*PROTO4.get()).owner = module::this();
+            (*PROTO4.get()).init = Some(init4);
+            fill_sw(SW4.get(), PROTO4.get(), proto_ops::fresh(false));
+            bindings::inet_register_protosw(SW4.get());
+        }
+        // SAFETY: As above.
+        let v6 = unsafe { bindings::smc_rs_ipv6_enabled() };
+        if v6 {
+            // SAFETY: As above.
+            unsafe {
+                *PROTO6.get() = core::ptr::read(&raw const bindings::tcpv6_prot);
+                (*PROTO6.get()).owner = module::this();
+                (*PROTO6.get()).init = Some(init6);
+                fill_sw(SW6.get(), PROTO6.get(), proto_ops::fresh(true));
+                bindings::inet6_register_protosw(SW6.get());
+            }
+        }
+        Self { v6 }
+    }
+}
+
+impl Drop for InetProtocols {
+    fn drop(&mut self) {
+        // SAFETY: Registered by `register`.
+        unsafe {
+            bindings::inet_unregister_protosw(SW4.get());
+            if self.v6 {
+                bindings::inet6_unregister_protosw(SW6.get());
+            }
+        }
+    }
+}
+
+/// Fills a protosw entry.
+///
+/// # Safety
+///
+/// `sw` is not registered; `prot` and `ops` are static and filled.
+unsafe fn fill_sw(
+    sw: *mut bindings::inet_protosw,
+    prot: *mut bindings::proto,
+    ops: *const bindings::proto_ops,
+) {
+    // SAFETY: By the safety requirements.
+    unsafe {
+        (*sw).type_ = bindings::sock_type_SOCK_STREAM as c_ushort;
+        (*sw).protocol = IPPROTO_SMC;
+        (*sw).prot = prot;
+        (*sw).ops = ops;
+        (*sw).flags = bindings::INET_PROTOSW_ICSK as c_uchar;
+    }
+}
+
+unsafe extern "C" fn init4(sk: *mut bindings::sock) -> c_int {
+    // SAFETY: A sock being created; TCP's init is TCP's.
+    unsafe { init(sk, &raw mut bindings::tcp_prot) }
+}
+
+unsafe extern "C" fn init6(sk: *mut bindings::sock) -> c_int {
+    // SAFETY: As above.
+    unsafe { init(sk, &raw mut bindings::tcpv6_prot) }
+}
+
+/// Makes the new sock TCP's in all but `sk_prot_creator`, which owns a reference to this module
+/// (put when creation fails later) until [`take_fresh_ref`].
+///
+/// # Safety
+///
+/// `sk` is being created from our copy of `tcp`.
+unsafe fn init(sk: *mut bindings::sock, tcp: *mut bindings::proto) -> c_int {
+    // SAFETY: By the safety requirements.
+    unsafe {
+        let rc = match (*tcp).init {
+            Some(f) => f(sk),
+            None => 0,
+        };
+        if rc == 0 {
+            (*sk).sk_protocol = bindings::IPPROTO_TCP as u16;
+            (*sk).__sk_common.skc_prot = tcp;
+        }
+        rc
+    }
+}
+
+/// Takes the module reference of a fresh socket over, which leaves that state; under the lock.
+pub(crate) fn take_fresh_ref(sk: &SkLocked<'_>) -> ModuleRef {
+    // SAFETY: The socket is locked. Its creator may be our copy, whose reference to this module
+    // the caller takes over; the slab is the same.
+    unsafe {
+        let raw = sk.as_raw();
+        if (*raw).sk_prot_creator == PROTO4.get() {
+            (*raw).sk_prot_creator = &raw mut bindings::tcp_prot;
+        } else if (*raw).sk_prot_creator == PROTO6.get() {
+            (*raw).sk_prot_creator = &raw mut bindings::tcpv6_prot;
+        }
+    }
+    ModuleRef::adopt()
+}
+
+/// Puts the reference that went with ops of ours which were just replaced by TCP's; for sockets
+/// without a state to keep it. The caller must be inside an operation whose path holds another.
+pub(crate) fn put_ops_ref() {
+    drop(ModuleRef::adopt());
+}
+
+/// Decides which new TCP sockets become ours; called with preemption off.
+pub(crate) trait Policy: 'static {
+    /// Whether a user's new TCP socket in `net` is wanted.
+    fn wanted(net: NetPtr<'_>) -> bool;
+}
+
+/// The probe on `inet_create` and `inet6_create`, armed. Dropped: disarmed (may sleep).
+pub(crate) struct CreateProbe(KVec<Pin<KBox<kernel::types::Opaque<bindings::kretprobe>>>>);
+
+// SAFETY: Probes are registered and removed by whoever holds the value.
+unsafe impl Send for CreateProbe {}
+// SAFETY: As above.
+unsafe impl Sync for CreateProbe {}
+
+/// What the entry handler leaves for the return handler.
+#[repr(C)]
+struct Created {
+    sock: *mut bindings::socket,
+    net: *mut bindings::net,
+    kern: c_int,
+}
+
+impl CreateProbe {
+    /// Arms the probe. May sleep.
+    pub(crate) fn arm<P: Policy>() -> Result<Self> {
+        let mut this = Self(KVec::new());
+        this.add::<P>(c"inet_create")?;
+        // SAFETY: No preconditions.
+        if unsafe { bindings::smc_rs_ipv6_enabled() } {
+            this.add::<P>(c"inet6_create")?;
+        }
+        Ok(this)
+    }
+
+    fn add<P: Policy>(&mut self, symbol: &'static CStr) -> Result {
+        let mut rp: bindings::kretprobe = pin_init::zeroed();
+        rp.kp.symbol_name = symbol.as_char_ptr();
+        rp.entry_handler = Some(on_entry);
+        rp.handler = Some(on_return::<P>);
+        rp.data_size = size_of::<Created>();
+        rp.maxactive = 256;
+        let rp = KBox::pin(kernel::types::Opaque::new(rp), GFP_KERNEL)?;
+        self.0.reserve(1, GFP_KERNEL)?;
+        // SAFETY: Pinned until unregistered in `drop`.
+        to_result(unsafe { bindings::register_kretprobe(rp.get()) })?;
+        self.0.push(rp, GFP_KERNEL)?;
+        Ok(())
+    }
+}
+
+impl Drop for CreateProbe {
+    fn drop(&mut self) {
+        for rp in &self.0 {
+            // SAFETY: Registered by `add`.
+            unsafe { bindings::unregister_kretprobe(rp.get()) }
+        }
+    }
+}
+
+unsafe extern "C" fn on_entry(
+    ri: *mut bindings::kretprobe_instance,
+    regs: *mut bindings::pt_regs,
+) -> c_int {
+    // SAFETY: `data_size` bytes of data belong to the instance; the arguments are those of
+    // `inet_create(net, sock, protocol, kern)`.
+    unsafe {
+        let data = (*ri).data.as_mut_ptr().cast::<Created>();
+        (*data).net = bindings::smc_rs_regs_arg(regs, 0) as *mut bindings::net;
+        (*data).sock = bindings::smc_rs_regs_arg(regs, 1) as *mut bindings::socket;
+        (*data).kern = bindings::smc_rs_regs_arg(regs, 3) as c_int;
+    }
+    0
+}
+
+unsafe extern "C" fn on_return<P: Policy>(
+    ri: *mut bindings::kretprobe_instance,
+    regs: *mut bindings::pt_regs,
+) -> c_int {
+    // SAFETY: As in `on_entry`; on success the socket has its sock, and only its creator has the
+    // socket.
+    unsafe {
+        if bindings::smc_rs_regs_ret(regs) as c_int != 0 {
+            return 0;
+        }
+        let data = (*ri).data.as_mut_ptr().cast::<Created>();
+        let (sock, Some(net)) = ((*data).sock, NonNull::new((*data).net)) else {
+            return 0;
+        };
+        if (*data).kern != 0 || (*sock).sk.is_null() {
+            return 0;
+        }
+        let v6 = if (*sock).ops == &raw const bindings::inet_stream_ops {
+            false
+        } else if (*sock).ops == &raw const bindings::inet6_stream_ops {
+            true
+        } else {
+            return 0;
+        };
+        if u32::from((*(*sock).sk).sk_protocol) != bindings::IPPROTO_TCP as u32
+            || !P::wanted(NetPtr::from_raw(net))
+        {
+            return 0;
+        }
+        // The kernel takes the ops' reference itself after this; ours makes sure that it can.
+        if let Some(module) = ModuleRef::try_get() {
+            module.leave();
+            bindings::smc_rs_set_ops(sock, proto_ops::fresh(v6));
+        }
+    }
+    0
+}
+
+/// Leaves the fresh state towards TCP: TCP's own ops, both references put. Under the lock, in an
+/// operation that pins the file. `false`: the socket was not fresh any more.
+pub(crate) fn fresh_to_tcp(sock: &Socket, sk: &SkLocked<'_>) -> bool {
+    if proto_ops::table_of(sock) != Table::Fresh {
+        return false;
+    }
+    let state = take_fresh_ref(sk);
+    proto_ops::set_table(sock, sk, Table::Other);
+    drop(state);
+    put_ops_ref();
+    true
+}

@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The CLC handshake over the TCP socket: drives the machines of [`crate::proto::clc`] and the link
+//! group's [`Contact`].
+//!
+//! One step is made per event: TCP's callbacks, timers, and whatever a contact waited for kick the
+//! socket's work item. A step never sleeps on the peer.
+
+use super::{
+    fallback,
+    listen,
+    settings,
+    state::{
+        Handle,
+        Phase,
+        State, //
+    }, //
+};
+use crate::{
+    cdc::{
+        Conn,
+        Contact,
+        Progress, //
+    },
+    ext::{
+        sk::{
+            SkLocked,
+            TcpState, //
+        },
+        timer::now_ms,
+        ulp::UlpSocket, //
+    },
+    lgr::{
+        Offer,
+        Wake, //
+    },
+    proto::{
+        clc::{
+            Client,
+            ClientEvent,
+            Outcome,
+            ResetCause,
+            Server,
+            ServerEvent,
+            PEEK_MAX, //
+        },
+        reason::Reason,
+        wire::{
+            clc::ClcBuf,
+            clc_accept::Accept,
+            clc_proposal::Proposal, //
+        }, //
+    },
+    sysctl, //
+};
+use kernel::{
+    prelude::*,
+    sync::{
+        atomic::Relaxed,
+        Arc, //
+    }, //
+};
+
+/// Milliseconds between looks whether TCP acknowledged a message: TCP doesn't tell.
+const ACK_POLL: u64 = 200;
+
+/// A handshake under way.
+pub(super) enum Handshake {
+    /// None.
+    None,
+    /// We connected.
+    Client(KBox<ClientHs>),
+    /// We accepted.
+    Server(KBox<ServerHs>),
+}
+
+/// A client's handshake.
+pub(super) struct ClientHs {
+    machine: Client,
+    started: bool,
+    offer: Option<Offer>,
+    contact: Option<Contact>,
+}
+
+/// A server's handshake.
+pub(super) struct ServerHs {
+    machine: Server,
+    contact: Option<Contact>,
+}
+
+impl Handshake {
+    /// A client's, before TCP is connected. May sleep.
+    pub(super) fn client() -> Result<Self> {
+        let hs = ClientHs {
+            machine: Client::new(now_ms()),
+            started: false,
+            offer: None,
+            contact: None,
+        };
+        Ok(Self::Client(KBox::new(hs, GFP_KERNEL)?))
+    }
+
+    /// A server's, for a child that TCP has established. May sleep.
+    pub(super) fn server() -> Result<Self> {
+        let hs = ServerHs {
+            machine: Server::new(now_ms()),
+            contact: None,
+        };
+        Ok(Self::Server(KBox::new(hs, GFP_KERNEL)?))
+    }
+}
+
+/// What the two machines have in common when TCP's bytes are moved.
+trait Machine {
+    fn input(&mut self, peeked: &[u8], eof: bool, now: u64) -> usize;
+    fn acked(&mut self, now: u64);
+    fn timeout(&mut self, now: u64);
+    fn transmit(&mut self) -> Option<ClcBuf>;
+    fn deadline(&self) -> Option<u64>;
+}
+
+macro_rules! machine {
+    ($t:ty) => {
+        impl Machine for $t {
+            fn input(&mut self, peeked: &[u8], eof: bool, now: u64) -> usize {
+                self.on_input(peeked, eof, now)
+            }
+            fn acked(&mut self, now: u64) {
+                self.on_acked(now)
+            }
+            fn timeout(&mut self, now: u64) {
+                self.handle_timeout(now)
+            }
+            fn transmit(&mut self) -> Option<ClcBuf> {
+                self.poll_transmit()
+            }
+            fn deadline(&self) -> Option<u64> {
+                self.poll_timeout()
+            }
+        }
+    };
+}
+machine!(Client);
+machine!(Server);
+
+/// Moves bytes between TCP and the machine. `Err`: TCP would not take a message.
+fn exchange(m: &mut impl Machine, sk: &SkLocked<'_>) -> Result {
+    let mut buf = KVec::from_elem(0u8, PEEK_MAX, GFP_KERNEL)?;
+    loop {
+        let n = sk.peek(&mut buf);
+        let eof = sk.state() != TcpState::Established;
+        let used = m.input(buf.get(..n).unwrap_or(&[]), eof, now_ms());
+        if used == 0 {
+            break;
+        }
+        sk.consume(used);
+    }
+    if sk.all_acked() {
+        m.acked(now_ms());
+    }
+    m.timeout(now_ms());
+    while let Some(msg) = m.transmit() {
+        if !sk.send(msg.as_slice()) {
+            return Err(ENOMEM);
+        }
+    }
+    Ok(())
+}
+
+/// When to look again, if nothing happens.
+fn rearm(state: &State, m: &impl Machine) {
+    let mut delay = match m.deadline() {
+        Some(at) => at.saturating_sub(now_ms()),
+        None => u64::MAX,
+    };
+    if !state.sk().all_acked() || delay == u64::MAX {
+        delay = delay.min(ACK_POLL);
+    }
+    UlpSocket::kick_in(state, delay.saturating_add(1));
+}
+
+/// A kick for what a contact waits for.
+fn waker(state: &State) -> Result<Arc<dyn Wake>, Reason> {
+    let handle = Arc::new(Handle(Arc::clone(state)), GFP_KERNEL).map_err(|_| Reason::MEM)?;
+    Ok(handle)
+}
+
+/// Publishes an SMC connection and wakes whoever waits for it.
+fn activate(state: &State, conn: Arc<Conn>) {
+    let Ok(owner) = Arc::new(Handle(Arc::clone(state)), GFP_KERNEL) else {
+        conn.abort();
+        return reset(state, ENOMEM);
+    };
+    {
+        let sk = state.sk().lock();
+        fallback::restore_rcvlowat(state, &sk);
+        state.over.store(false, Relaxed);
+        drop(state.set_conn(Some(Arc::clone(&conn))));
+        state.set_phase(Phase::Active);
+    }
+    sysctl::state(state.sk().net()).count_smc(state.is_server());
+    conn.set_autocork(sysctl::state(state.sk().net()).autocork());
+    conn.set_urgent_inline(state.sk().oob_inline());
+    conn.set_owner(owner);
+    fallback::wake(state);
+    // TCP may have ended before anybody watched it.
+    UlpSocket::kick(state);
+}
+
+/// Ends the TCP connection with `err`; it is the application's error.
+fn reset(state: &State, err: Error) {
+    {
+        let sk = state.sk().lock();
+        fallback::restore_rcvlowat(state, &sk);
+        state.set_phase(Phase::Idle);
+    }
+    state.sk().abort(err);
+    fallback::wake(state);
+}
+
+/// The error of a reset.
+fn errno(cause: ResetCause) -> Error {
+    match cause {
+        ResetCause::TimedOut => ETIMEDOUT,
+        ResetCause::Protocol(_) => EPROTO,
+        ResetCause::PeerClosed => ECONNRESET,
+        ResetCause::Failed(Reason::MEM) => ENOMEM,
+        ResetCause::Failed(_) => ECONNABORTED,
+    }
+}
+
+/// Makes a client's step. Work item; also called by the connecting thread.
+pub(super) fn client_work(state: &State) {
+    let mut hs = state.hs.lock();
+    let Handshake::Client(client) = &mut *hs else {
+        return;
+    };
+    let mut conn = None;
+    let Some(outcome) = client_step(state, client, &mut conn) else {
+        return;
+    };
+    // The contact goes before the decision is public, outside the socket lock. The mutex stays
+    // until it is: connect(AF_UNSPEC) must not come between.
+    drop(core::mem::replace(&mut *hs, Handshake::None));
+    match (outcome, conn) {
+        (Outcome::Smc, Some(conn)) => activate(state, conn),
+        (Outcome::Smc, None) => reset(state, ECONNABORTED),
+        (Outcome::Fallback { reason, peer }, conn) => {
+            give_up(conn);
+            fallback::decide(state, reason, peer);
+        }
+        (Outcome::Reset(cause), conn) => {
+            give_up(conn);
+            reset(state, errno(cause));
+        }
+    }
+}
+
+/// A connection that came too late.
+fn give_up(conn: Option<Arc<Conn>>) {
+    if let Some(conn) = conn {
+        conn.abort();
+    }
+}
+
+/// How the TCP side of a client's handshake stands.
+enum TcpSide {
+    /// Not connected yet.
+    NotYet,
+    /// Connected, also if the peer has closed since.
+    Connected,
+    /// Reset, refused, or closed by us.
+    Gone,
+}
+
+fn tcp_side(sk: &SkLocked<'_>) -> TcpSide {
+    match sk.state() {
+        TcpState::Opening => TcpSide::NotYet,
+        TcpState::Established | TcpState::CloseWait => TcpSide::Connected,
+        TcpState::Close | TcpState::Listen | TcpState::Closing => TcpSide::Gone,
+    }
+}
+
+/// `Some`: decided. An SMC connection is left in `conn`.
+fn client_step(
+    state: &State,
+    hs: &mut ClientHs,
+    conn: &mut Option<Arc<Conn>>,
+) -> Option<Outcome> {
+    {
+        let sk = state.sk().lock();
+        match tcp_side(&sk) {
+            TcpSide::NotYet => return None,
+            TcpSide::Connected => {}
+            TcpSide::Gone => return Some(Outcome::Reset(ResetCause::PeerClosed)),
+        }
+    }
+    if !hs.started {
+        hs.started = true;
+        start(state, hs);
+    }
+    loop {
+        {
+            let sk = state.sk().lock();
+            if exchange(&mut hs.machine, &sk).is_err() {
+                return Some(Outcome::Reset(ResetCause::Failed(Reason::MEM)));
+            }
+        }
+        match hs.machine.poll() {
+            Some(ClientEvent::Decided(outcome)) => return Some(outcome),
+            Some(ClientEvent::Accept(accept)) => client_accept(state, hs, &accept),
+            None if client_contact(hs, conn) => {}
+            None => break,
+        }
+    }
+    rearm(state, &hs.machine);
+    None
+}
+
+/// TCP is connected: looks what can be offered.
+fn start(state: &State, hs: &mut ClientHs) {
+    let sk = state.sk();
+    if sk.only_synack() {
+        hs.machine.plain_open();
+    }
+    if !sk.has_option() {
+        return hs.machine.start(Err(Reason::PEERNOSMC), now_ms());
+    }
+    match Offer::find(&settings::flow(sk), &settings::settings(sk)) {
+        Ok(offer) => {
+            hs.machine.start(Ok(&offer.proposal()), now_ms());
+            hs.offer = Some(offer);
+        }
+        Err(reason) => hs.machine.start(Err(reason), now_ms()),
+    }
+}
+
+/// The server's ACCEPT is here.
+fn client_accept(state: &State, hs: &mut ClientHs, accept: &Accept) {
+    let contact = match hs.offer.take() {
+        Some(offer) => waker(state).and_then(|w| Contact::client(offer, accept, w)),
+        None => Err(Reason::INTERR),
+    };
+    match contact {
+        Ok(c) => hs.contact = Some(c),
+        Err(reason) => hs.machine.contact_failed(reason, now_ms()),
+    }
+}
+
+/// Advances the contact. `true`: the machine has something to do.
+fn client_contact(hs: &mut ClientHs, conn: &mut Option<Arc<Conn>>) -> bool {
+    let Some(contact) = hs.contact.as_mut() else {
+        return false;
+    };
+    match contact.poll() {
+        Ok(Progress::Pending) => return false,
+        Ok(Progress::Confirm(confirm)) => hs.machine.contact_confirm(&confirm, now_ms()),
+        Ok(Progress::Accept(_)) => hs.machine.contact_failed(Reason::INTERR, now_ms()),
+        Ok(Progress::Ready(c)) => {
+            *conn = Some(c);
+            hs.contact = None;
+            hs.machine.contact_done(now_ms());
+        }
+        Err(reason) => {
+            hs.contact = None;
+            hs.machine.contact_failed(reason, now_ms());
+        }
+    }
+    true
+}
+
+/// Makes a server's step. Work item.
+pub(super) fn server_work(state: &State) {
+    let mut hs = state.hs.lock();
+    let Handshake::Server(server) = &mut *hs else {
+        return;
+    };
+    let mut conn = None;
+    let Some(outcome) = server_step(state, server, &mut conn) else {
+        return;
+    };
+    drop(core::mem::replace(&mut *hs, Handshake::None));
+    let alive = match (outcome, conn) {
+        (Outcome::Smc, Some(conn)) => {
+            activate(state, conn);
+            state.phase() == Phase::Active
+        }
+        (Outcome::Fallback { reason, peer }, conn) => {
+            give_up(conn);
+            fallback::decide(state, reason, peer);
+            true
+        }
+        (Outcome::Smc, None) => {
+            reset(state, ECONNABORTED);
+            false
+        }
+        (Outcome::Reset(cause), conn) => {
+            give_up(conn);
+            reset(state, errno(cause));
+            false
+        }
+    };
+    listen::child_decided(state, alive);
+}
+
+fn server_step(
+    state: &State,
+    hs: &mut ServerHs,
+    conn: &mut Option<Arc<Conn>>,
+) -> Option<Outcome> {
+    loop {
+        {
+            let sk = state.sk().lock();
+            if matches!(tcp_side(&sk), TcpSide::Gone) {
+                return Some(Outcome::Reset(ResetCause::PeerClosed));
+            }
+            if exchange(&mut hs.machine, &sk).is_err() {
+                return Some(Outcome::Reset(ResetCause::Failed(Reason::MEM)));
+            }
+        }
+        match hs.machine.poll() {
+            Some(ServerEvent::Decided(outcome)) => return Some(outcome),
+            Some(ServerEvent::Proposal(proposal)) => server_proposal(state, hs, &proposal),
+            Some(ServerEvent::Confirm(confirm)) => server_confirm(hs, &confirm),
+            None if server_contact(hs, conn) => {}
+            None => break,
+        }
+    }
+    rearm(state, &hs.machine);
+    None
+}
+
+/// The client's PROPOSAL is here.
+fn server_proposal(state: &State, hs: &mut ServerHs, proposal: &Proposal) {
+    let sk = state.sk();
+    let contact = waker(state).and_then(|w| {
+        Contact::server(
+            &settings::flow(sk),
+            &settings::settings(sk),
+            proposal,
+            w,
+        )
+    });
+    match contact {
+        Ok(c) => hs.contact = Some(c),
+        Err(reason) => hs.machine.contact_failed(reason, now_ms()),
+    }
+}
+
+/// The client's CONFIRM is here.
+fn server_confirm(hs: &mut ServerHs, confirm: &Accept) {
+    let result = match hs.contact.as_mut() {
+        Some(contact) => contact.on_confirm(confirm),
+        None => Err(Reason::INTERR),
+    };
+    if let Err(reason) = result {
+        hs.contact = None;
+        hs.machine.contact_failed(reason, now_ms());
+    }
+}
+
+/// Advances the contact. `true`: the machine has something to do.
+fn server_contact(hs: &mut ServerHs, conn: &mut Option<Arc<Conn>>) -> bool {
+    let Some(contact) = hs.contact.as_mut() else {
+        return false;
+    };
+    match contact.poll() {
+        Ok(Progress::Pending) => return false,
+        Ok(Progress::Accept(accept)) => hs.machine.contact_accept(&accept, now_ms()),
+        Ok(Progress::Confirm(_)) => hs.machine.contact_failed(Reason::INTERR, now_ms()),
+        Ok(Progress::Ready(c)) => {
+            *conn = Some(c);
+            hs.contact = None;
+            hs.machine.contact_done(now_ms());
+        }
+        Err(reason) => {
+            hs.contact = None;
+            hs.machine.contact_failed(reason, now_ms());
+        }
+    }
+    true
+}
