@@ -17,7 +17,7 @@ note "redis-server and redis-benchmark, as Debian ships them"
 for ns in h1 h2; do
 	ip netns exec $ns sysctl -q net.smc.tcp2smc=1
 done
-h1 redis-server --port 6379 --bind 10.1.1.1 --save '' --appendonly no --protected-mode no \
+ip netns exec h1 redis-server --port 6379 --bind 10.1.1.1 --save '' --appendonly no --protected-mode no \
 	--logfile '' >/tmp/redis 2>&1 &
 redis=$!
 for ((i = 0; i < 300; i++)); do
@@ -28,7 +28,7 @@ requests=2000
 clients=8
 server_before=$(stat_of h1 smcr_total_server)
 client_before=$(stat_of h2 smcr_total_client)
-h2 redis-benchmark -h 10.1.1.1 -t set,get -n $requests -c $clients -d 256 --csv >/tmp/bench 2>/tmp/bench.err &
+ip netns exec h2 redis-benchmark -h 10.1.1.1 -t set,get -n $requests -c $clients -d 256 --csv >/tmp/bench 2>/tmp/bench.err &
 bench=$!
 # Every socket of redis must be listed as SMC-R while it runs.
 seen=0

@@ -19,7 +19,7 @@ tcp_pair --expect SMC-R
 no_fallback h1 h2
 
 note "an unmodified program: redis"
-h1 redis-server --port 6379 --bind 10.1.1.1 --save '' --appendonly no --protected-mode no \
+ip netns exec h1 redis-server --port 6379 --bind 10.1.1.1 --save '' --appendonly no --protected-mode no \
 	--daemonize no --logfile '' >/tmp/redis 2>&1 &
 redis=$!
 for ((i = 0; i < 300; i++)); do

@@ -9,7 +9,7 @@ for n in 1 2; do
 		link set v$n up
 	END
 done
-h1 tcpdump -i e1 -w /tmp/cap -U vlan 77 and udp port 4791 >/tmp/dump 2>&1 &
+ip netns exec h1 tcpdump -i e1 -w /tmp/cap -U vlan 77 and udp port 4791 >/tmp/dump 2>&1 &
 dump=$!
 await 60 /tmp/dump 'tcpdump: listening'
 pair data --addr 10.7.7.1 --expect SMC-R --bytes 200k
