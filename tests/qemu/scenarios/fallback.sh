@@ -38,7 +38,7 @@ rxe_add h2 2 e2
 
 note "no RDMA device at the server: it declines"
 h1 rdma link del rxe1
-fall 0x03030000
+fall 0x05000000
 rxe_add h1 1 e1
 
 note "SMC-R again"

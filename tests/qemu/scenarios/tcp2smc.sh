@@ -18,6 +18,11 @@ tcp_pair --expect SMC-R
 [[ $(sysctl -n net.smc.tcp2smc) == 0 ]] || fail "the switch is not per namespace"
 no_fallback h1 h2
 
+note "sockets that ask for SMC themselves, in a namespace with the switch on"
+pair data --family smc --expect SMC-R --bytes 100k
+pair data --family ipproto --expect SMC-R --bytes 100k
+no_fallback h1 h2
+
 note "an unmodified program: redis"
 ip netns exec h1 redis-server --port 6379 --bind 10.1.1.1 --save '' --appendonly no --protected-mode no \
 	--daemonize no --logfile '' >/tmp/redis 2>&1 &
