@@ -101,10 +101,16 @@ unsafe extern "C" fn create(
         _ => return EPROTONOSUPPORT.to_errno(),
     };
     // SAFETY: Arguments of this call; on success the sock is grafted to `sock`.
-    let rc = unsafe { bindings::smc_rs_create_inner(net, family as c_int, sock, kern) };
+    let mut taken = core::ptr::null_mut();
+    // SAFETY: As above.
+    let rc =
+        unsafe { bindings::smc_rs_create_inner(net, family as c_int, sock, kern, &mut taken) };
     if rc == 0 {
-        // The family's owner is referenced during this call. The fresh state's reference:
-        ModuleRef::get().leave();
+        // The fresh state's reference, unless the probe has taken it for the inner socket. The
+        // family's owner is referenced during this call.
+        if taken.is_null() {
+            ModuleRef::get().leave();
+        }
         // SAFETY: As above; nobody else has the socket yet.
         unsafe { bindings::smc_rs_set_ops(sock, proto_ops::fresh(v6)) };
     }
@@ -200,8 +206,7 @@ unsafe fn init(sk: *mut bindings::sock, tcp: *mut bindings::proto) -> c_int {
             None => 0,
         };
         if rc == 0 {
-            (*sk).sk_protocol = bindings::IPPROTO_TCP as u16;
-            (*sk).__sk_common.skc_prot = tcp;
+            bindings::smc_rs_sk_become_tcp(sk, tcp);
         }
         rc
     }
@@ -213,11 +218,8 @@ pub(crate) fn take_fresh_ref(sk: &SkLocked<'_>) -> ModuleRef {
     // the caller takes over; the slab is the same.
     unsafe {
         let raw = sk.as_raw();
-        if (*raw).sk_prot_creator == PROTO4.get() {
-            (*raw).sk_prot_creator = &raw mut bindings::tcp_prot;
-        } else if (*raw).sk_prot_creator == PROTO6.get() {
-            (*raw).sk_prot_creator = &raw mut bindings::tcpv6_prot;
-        }
+        bindings::smc_rs_sk_replace_creator(raw, PROTO4.get(), &raw mut bindings::tcp_prot);
+        bindings::smc_rs_sk_replace_creator(raw, PROTO6.get(), &raw mut bindings::tcpv6_prot);
     }
     ModuleRef::adopt()
 }
@@ -326,8 +328,7 @@ unsafe extern "C" fn on_return<P: Policy>(
         } else {
             return 0;
         };
-        if u32::from((*(*sock).sk).sk_protocol) != bindings::IPPROTO_TCP as u32
-            || !P::wanted(NetPtr::from_raw(net))
+        if !bindings::smc_rs_sk_is_tcp((*sock).sk) || !P::wanted(NetPtr::from_raw(net))
         {
             return 0;
         }

@@ -347,7 +347,7 @@ impl Sk {
     /// the caller's file pins it.
     pub(crate) fn socket(&self) -> Option<&Socket> {
         // SAFETY: By the type invariants.
-        let ptr = unsafe { (*self.as_raw()).sk_socket };
+        let ptr = unsafe { bindings::smc_rs_sk_socket(self.as_raw()) };
         // SAFETY: The caller holds the socket lock or a file: the socket stays attached.
         NonNull::new(ptr).map(|p| unsafe { Socket::from_raw(p.as_ptr()) })
     }
