@@ -82,6 +82,10 @@ impl Drop for SmcFamily {
 }
 
 /// `socket(AF_SMC, SOCK_STREAM, 0 or 1)`.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn create(
     net: *mut bindings::net,
     sock: *mut bindings::socket,
@@ -100,11 +104,9 @@ unsafe extern "C" fn create(
         1 => (bindings::AF_INET6, true),
         _ => return EPROTONOSUPPORT.to_errno(),
     };
-    // SAFETY: Arguments of this call; on success the sock is grafted to `sock`.
     let mut taken = core::ptr::null_mut();
-    // SAFETY: As above.
-    let rc =
-        unsafe { bindings::smc_rs_create_inner(net, family as c_int, sock, kern, &mut taken) };
+    // SAFETY: Arguments of this call; on success the sock is grafted to `sock`.
+    let rc = unsafe { bindings::smc_rs_create_inner(net, family as c_int, sock, kern, &mut taken) };
     if rc == 0 {
         // The fresh state's reference, unless the probe has taken it for the inner socket. The
         // family's owner is referenced during this call.
@@ -182,11 +184,21 @@ unsafe fn fill_sw(
     }
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn init4(sk: *mut bindings::sock) -> c_int {
     // SAFETY: A sock being created; TCP's init is TCP's.
     unsafe { init(sk, &raw mut bindings::tcp_prot) }
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn init6(sk: *mut bindings::sock) -> c_int {
     // SAFETY: As above.
     unsafe { init(sk, &raw mut bindings::tcpv6_prot) }
@@ -289,6 +301,11 @@ impl Drop for CreateProbe {
     }
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn on_entry(
     ri: *mut bindings::kretprobe_instance,
     regs: *mut bindings::pt_regs,
@@ -304,6 +321,11 @@ unsafe extern "C" fn on_entry(
     0
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn on_return<P: Policy>(
     ri: *mut bindings::kretprobe_instance,
     regs: *mut bindings::pt_regs,
@@ -328,8 +350,7 @@ unsafe extern "C" fn on_return<P: Policy>(
         } else {
             return 0;
         };
-        if !bindings::smc_rs_sk_is_tcp((*sock).sk) || !P::wanted(NetPtr::from_raw(net))
-        {
+        if !bindings::smc_rs_sk_is_tcp((*sock).sk) || !P::wanted(NetPtr::from_raw(net)) {
             return 0;
         }
         // The kernel takes the ops' reference itself after this; ours makes sure that it can.
