@@ -82,6 +82,10 @@ impl Drop for SmcFamily {
 }
 
 /// `socket(AF_SMC, SOCK_STREAM, 0 or 1)`.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn create(
     net: *mut bindings::net,
     sock: *mut bindings::socket,
@@ -100,11 +104,15 @@ unsafe extern "C" fn create(
         1 => (bindings::AF_INET6, true),
         _ => return EPROTONOSUPPORT.to_errno(),
     };
+    let mut taken = core::ptr::null_mut();
     // SAFETY: Arguments of this call; on success the sock is grafted to `sock`.
-    let rc = unsafe { bindings::smc_rs_create_inner(net, family as c_int, sock, kern) };
+    let rc = unsafe { bindings::smc_rs_create_inner(net, family as c_int, sock, kern, &mut taken) };
     if rc == 0 {
-        // The family's owner is referenced during this call. The fresh state's reference:
-        ModuleRef::get().leave();
+        // The fresh state's reference, unless the probe has taken it for the inner socket. The
+        // family's owner is referenced during this call.
+        if taken.is_null() {
+            ModuleRef::get().leave();
+        }
         // SAFETY: As above; nobody else has the socket yet.
         unsafe { bindings::smc_rs_set_ops(sock, proto_ops::fresh(v6)) };
     }
@@ -176,11 +184,21 @@ unsafe fn fill_sw(
     }
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn init4(sk: *mut bindings::sock) -> c_int {
     // SAFETY: A sock being created; TCP's init is TCP's.
     unsafe { init(sk, &raw mut bindings::tcp_prot) }
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn init6(sk: *mut bindings::sock) -> c_int {
     // SAFETY: As above.
     unsafe { init(sk, &raw mut bindings::tcpv6_prot) }
@@ -200,8 +218,7 @@ unsafe fn init(sk: *mut bindings::sock, tcp: *mut bindings::proto) -> c_int {
             None => 0,
         };
         if rc == 0 {
-            (*sk).sk_protocol = bindings::IPPROTO_TCP as u16;
-            (*sk).__sk_common.skc_prot = tcp;
+            bindings::smc_rs_sk_become_tcp(sk, tcp);
         }
         rc
     }
@@ -213,11 +230,8 @@ pub(crate) fn take_fresh_ref(sk: &SkLocked<'_>) -> ModuleRef {
     // the caller takes over; the slab is the same.
     unsafe {
         let raw = sk.as_raw();
-        if (*raw).sk_prot_creator == PROTO4.get() {
-            (*raw).sk_prot_creator = &raw mut bindings::tcp_prot;
-        } else if (*raw).sk_prot_creator == PROTO6.get() {
-            (*raw).sk_prot_creator = &raw mut bindings::tcpv6_prot;
-        }
+        bindings::smc_rs_sk_replace_creator(raw, PROTO4.get(), &raw mut bindings::tcp_prot);
+        bindings::smc_rs_sk_replace_creator(raw, PROTO6.get(), &raw mut bindings::tcpv6_prot);
     }
     ModuleRef::adopt()
 }
@@ -287,6 +301,11 @@ impl Drop for CreateProbe {
     }
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn on_entry(
     ri: *mut bindings::kretprobe_instance,
     regs: *mut bindings::pt_regs,
@@ -302,6 +321,11 @@ unsafe extern "C" fn on_entry(
     0
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn on_return<P: Policy>(
     ri: *mut bindings::kretprobe_instance,
     regs: *mut bindings::pt_regs,
@@ -326,9 +350,7 @@ unsafe extern "C" fn on_return<P: Policy>(
         } else {
             return 0;
         };
-        if u32::from((*(*sock).sk).sk_protocol) != bindings::IPPROTO_TCP as u32
-            || !P::wanted(NetPtr::from_raw(net))
-        {
+        if !bindings::smc_rs_sk_is_tcp((*sock).sk) || !P::wanted(NetPtr::from_raw(net)) {
             return 0;
         }
         // The kernel takes the ops' reference itself after this; ours makes sure that it can.

@@ -59,7 +59,10 @@ unsafe fn wrap<'a>(net: *mut bindings::net) -> NetPtr<'a> {
 }
 
 /// Registered per-namespace operations; dropped: every namespace's state goes away (may sleep).
-pub(crate) struct Registration<T: PerNet>(Pin<KBox<Opaque<bindings::pernet_operations>>>, PhantomData<T>);
+pub(crate) struct Registration<T: PerNet>(
+    Pin<KBox<Opaque<bindings::pernet_operations>>>,
+    PhantomData<T>,
+);
 
 // SAFETY: Registration and removal are serialised by the kernel.
 unsafe impl<T: PerNet> Send for Registration<T> {}
@@ -105,18 +108,33 @@ pub(crate) fn state<'a, T: PerNet>(net: NetPtr<'a>) -> &'a T {
     unsafe { &*bindings::smc_rs_net_generic(net.as_raw(), *NET_ID.get()).cast::<T>() }
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn init<T: PerNet>(net: *mut bindings::net) -> c_int {
     // SAFETY: The kernel passes a live namespace.
     let net = unsafe { wrap(net) };
     kernel::error::from_result(|| state::<T>(net).init(net).map(|()| 0))
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn pre_exit<T: PerNet>(net: *mut bindings::net) {
     // SAFETY: The kernel passes a namespace that is live until exit returns.
     let net = unsafe { wrap(net) };
     state::<T>(net).pre_exit(net);
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn exit<T: PerNet>(net: *mut bindings::net) {
     // SAFETY: As above.
     let net = unsafe { wrap(net) };

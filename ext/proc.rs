@@ -40,6 +40,11 @@ pub(crate) fn remove<T: Show>(net: NetPtr<'_>) {
     unsafe { bindings::smc_rs_proc_net_remove(net.as_raw(), T::NAME.as_char_ptr()) }
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn show<T: Show>(m: *mut bindings::seq_file, _: *mut c_void) -> c_int {
     // SAFETY: The kernel passes a seq_file of a namespace's file, which holds the namespace.
     unsafe {

@@ -43,16 +43,16 @@ macro_rules! forward {
         // SAFETY: The kernel passes a live socket.
         let sock = unsafe { Socket::from_raw($sock) };
         let Some(sk) = sock.sk() else {
-            return ENOTCONN.to_errno() as _;
+            return ENOTCONN.to_errno();
         };
         match $answer(sock, sk) {
-            Answer::Done(r) => to_c(r) as _,
+            Answer::Done(r) => to_c(r),
             Answer::Forward(_keep) => {
                 // SAFETY: TCP's table, with the arguments the kernel passed for this socket.
                 match unsafe { (*tcp_ops(sk)).$op } {
                     // SAFETY: As above.
                     Some(f) => unsafe { f($($arg),*) },
-                    None => EOPNOTSUPP.to_errno() as _,
+                    None => EOPNOTSUPP.to_errno(),
                 }
             }
         }
@@ -64,9 +64,7 @@ macro_rules! forward {
 /// # Safety
 ///
 /// `base` is a complete stream table of TCP's.
-pub(super) unsafe fn table<T: StreamOps>(
-    base: *const bindings::proto_ops,
-) -> bindings::proto_ops {
+pub(super) unsafe fn table<T: StreamOps>(base: *const bindings::proto_ops) -> bindings::proto_ops {
     // A new kernel with another operation must make somebody look at this file.
     const { assert!(size_of::<bindings::proto_ops>() == PROTO_OPS_SIZE) };
     // SAFETY: By the safety requirements; the copy has no ownership.
@@ -102,6 +100,11 @@ pub(super) unsafe fn table<T: StreamOps>(
 /// The size of `struct proto_ops` that this file was written against.
 const PROTO_OPS_SIZE: usize = if cfg!(CONFIG_COMPAT) { 30 * 8 } else { 29 * 8 };
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn release<T: StreamOps>(sock: *mut bindings::socket) -> c_int {
     // SAFETY: The kernel passes a live socket.
     if unsafe { Socket::from_raw(sock) }.sk().is_none() {
@@ -110,6 +113,11 @@ unsafe extern "C" fn release<T: StreamOps>(sock: *mut bindings::socket) -> c_int
     forward!(sock, |s, _| T::release(s), release(sock))
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn connect<T: StreamOps>(
     sock: *mut bindings::socket,
     addr: *mut bindings::sockaddr_unsized,
@@ -117,9 +125,18 @@ unsafe extern "C" fn connect<T: StreamOps>(
     flags: c_int,
 ) -> c_int {
     let a = SockAddr { ptr: addr, len };
-    forward!(sock, |s, _| T::connect(s, a, flags), connect(sock, addr, len, flags))
+    forward!(
+        sock,
+        |s, _| T::connect(s, a, flags),
+        connect(sock, addr, len, flags)
+    )
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn accept<T: StreamOps>(
     sock: *mut bindings::socket,
     new: *mut bindings::socket,
@@ -127,17 +144,35 @@ unsafe extern "C" fn accept<T: StreamOps>(
 ) -> c_int {
     // SAFETY: The kernel passes live sockets and an argument for this call.
     let (new_sock, mut a) = unsafe { (Socket::from_raw(new), AcceptArg(&mut *arg)) };
-    forward!(sock, |s, _| T::accept(s, new_sock, &mut a), accept(sock, new, arg))
+    forward!(
+        sock,
+        |s, _| T::accept(s, new_sock, &mut a),
+        accept(sock, new, arg)
+    )
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn getname<T: StreamOps>(
     sock: *mut bindings::socket,
     addr: *mut bindings::sockaddr,
     peer: c_int,
 ) -> c_int {
-    forward!(sock, |s, _| T::getname(s, peer != 0), getname(sock, addr, peer))
+    forward!(
+        sock,
+        |s, _| T::getname(s, peer != 0),
+        getname(sock, addr, peer)
+    )
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn poll<T: StreamOps>(
     file: *mut bindings::file,
     sock: *mut bindings::socket,
@@ -174,6 +209,11 @@ fn ioctl_answer(r: Result<c_int>, arg: c_ulong) -> c_int {
     }
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn ioctl<T: StreamOps>(
     sock: *mut bindings::socket,
     cmd: c_uint,
@@ -189,6 +229,11 @@ unsafe extern "C" fn ioctl<T: StreamOps>(
     forward!(sock, |_, _| Answer::Forward(None), ioctl(sock, cmd, arg))
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 #[cfg(CONFIG_COMPAT)]
 unsafe extern "C" fn compat_ioctl<T: StreamOps>(
     sock: *mut bindings::socket,
@@ -203,17 +248,36 @@ unsafe extern "C" fn compat_ioctl<T: StreamOps>(
             return ioctl_answer(r, unsafe { bindings::smc_rs_compat_ptr(arg) });
         }
     }
-    forward!(sock, |_, _| Answer::Forward(None), compat_ioctl(sock, cmd, arg))
+    forward!(
+        sock,
+        |_, _| Answer::Forward(None),
+        compat_ioctl(sock, cmd, arg)
+    )
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn listen<T: StreamOps>(sock: *mut bindings::socket, backlog: c_int) -> c_int {
     forward!(sock, |s, _| T::listen(s, backlog), listen(sock, backlog))
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn shutdown<T: StreamOps>(sock: *mut bindings::socket, how: c_int) -> c_int {
     forward!(sock, |s, _| T::shutdown(s, how), shutdown(sock, how))
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn setsockopt<T: StreamOps>(
     sock: *mut bindings::socket,
     level: c_int,
@@ -233,6 +297,11 @@ unsafe extern "C" fn setsockopt<T: StreamOps>(
     rc
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn getsockopt<T: StreamOps>(
     sock: *mut bindings::socket,
     level: c_int,
@@ -254,6 +323,11 @@ unsafe extern "C" fn getsockopt<T: StreamOps>(
     )
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn sendmsg<T: StreamOps>(
     sock: *mut bindings::socket,
     msg: *mut bindings::msghdr,
@@ -261,9 +335,18 @@ unsafe extern "C" fn sendmsg<T: StreamOps>(
 ) -> c_int {
     // SAFETY: The kernel passes a message for this call.
     let mut m = Msg(unsafe { NonNull::new_unchecked(msg) }, PhantomData);
-    forward!(sock, |s, _| T::sendmsg(s, &mut m, len), sendmsg(sock, msg, len))
+    forward!(
+        sock,
+        |s, _| T::sendmsg(s, &mut m, len),
+        sendmsg(sock, msg, len)
+    )
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn recvmsg<T: StreamOps>(
     sock: *mut bindings::socket,
     msg: *mut bindings::msghdr,
@@ -288,6 +371,11 @@ fn queues<T: StreamOps>(sk: &Sk, refused: Error) -> Answer {
     }
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn mmap<T: StreamOps>(
     file: *mut bindings::file,
     sock: *mut bindings::socket,
@@ -296,6 +384,11 @@ unsafe extern "C" fn mmap<T: StreamOps>(
     forward!(sock, |_, sk| queues::<T>(sk, EINVAL), mmap(file, sock, vma))
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn splice_read<T: StreamOps>(
     sock: *mut bindings::socket,
     ppos: *mut bindings::loff_t,
@@ -321,6 +414,11 @@ unsafe extern "C" fn splice_read<T: StreamOps>(
     }
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn splice_eof<T: StreamOps>(sock: *mut bindings::socket) {
     // SAFETY: The kernel passes a live socket.
     let s = unsafe { Socket::from_raw(sock) };
@@ -337,10 +435,20 @@ unsafe extern "C" fn splice_eof<T: StreamOps>(sock: *mut bindings::socket) {
     }
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn peek_len<T: StreamOps>(sock: *mut bindings::socket) -> c_int {
     forward!(sock, |s, _| T::peek_len(s), peek_len(sock))
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn read_sock<T: StreamOps>(
     sk: *mut bindings::sock,
     desc: *mut bindings::read_descriptor_t,
@@ -360,6 +468,11 @@ unsafe extern "C" fn read_sock<T: StreamOps>(
     }
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn read_skb<T: StreamOps>(
     sk: *mut bindings::sock,
     actor: bindings::skb_read_actor_t,
@@ -378,6 +491,11 @@ unsafe extern "C" fn read_skb<T: StreamOps>(
     }
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn sendmsg_locked<T: StreamOps>(
     sk: *mut bindings::sock,
     msg: *mut bindings::msghdr,
@@ -397,6 +515,11 @@ unsafe extern "C" fn sendmsg_locked<T: StreamOps>(
     }
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn set_rcvlowat<T: StreamOps>(sk: *mut bindings::sock, val: c_int) -> c_int {
     // SAFETY: The kernel passes a live sock.
     let s = unsafe { Sk::from_raw(sk) };

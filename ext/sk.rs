@@ -102,7 +102,9 @@ impl Sk {
     pub(crate) fn net(&self) -> NetPtr<'_> {
         // SAFETY: A sock has a namespace, which lives as long as the sock.
         unsafe {
-            NetPtr::from_raw(NonNull::new_unchecked(bindings::smc_rs_sock_net(self.as_raw())))
+            NetPtr::from_raw(NonNull::new_unchecked(bindings::smc_rs_sock_net(
+                self.as_raw(),
+            )))
         }
     }
 
@@ -276,9 +278,15 @@ impl Sk {
     /// Wakes the sleepers for the poll events in `key`; any context.
     pub(crate) fn wake(&self, key: u32) {
         let (how, band) = if key & poll::IN != 0 {
-            (bindings::SOCK_WAKE_WAITD as c_int, bindings::POLL_IN as c_int)
+            (
+                bindings::SOCK_WAKE_WAITD as c_int,
+                bindings::POLL_IN as c_int,
+            )
         } else if key & poll::OUT != 0 {
-            (bindings::SOCK_WAKE_SPACE as c_int, bindings::POLL_OUT as c_int)
+            (
+                bindings::SOCK_WAKE_SPACE as c_int,
+                bindings::POLL_OUT as c_int,
+            )
         } else {
             (bindings::SOCK_WAKE_IO as c_int, bindings::POLL_ERR as c_int)
         };
@@ -347,7 +355,7 @@ impl Sk {
     /// the caller's file pins it.
     pub(crate) fn socket(&self) -> Option<&Socket> {
         // SAFETY: By the type invariants.
-        let ptr = unsafe { (*self.as_raw()).sk_socket };
+        let ptr = unsafe { bindings::smc_rs_sk_socket(self.as_raw()) };
         // SAFETY: The caller holds the socket lock or a file: the socket stays attached.
         NonNull::new(ptr).map(|p| unsafe { Socket::from_raw(p.as_ptr()) })
     }

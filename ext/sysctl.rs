@@ -102,6 +102,11 @@ impl Drop for NetTable {
     }
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn switch(
     table: *const bindings::ctl_table,
     write: c_int,
@@ -112,7 +117,7 @@ unsafe extern "C" fn switch(
     // SAFETY: Our entries' data is a `Setting` that outlives the table.
     let value = unsafe { &*(*table).data.cast::<Setting>() };
     let mut new = value.load(Relaxed);
-    let mut copy = bindings::ctl_table {
+    let copy = bindings::ctl_table {
         data: (&raw mut new).cast(),
         maxlen: size_of::<c_int>() as c_int,
         extra1: (&raw const ZERO).cast_mut().cast(),
@@ -120,14 +125,13 @@ unsafe extern "C" fn switch(
         ..pin_init::zeroed()
     };
     // SAFETY: The arguments are the kernel's; `copy` lives during the call.
-    let rc = unsafe { bindings::proc_dointvec_minmax(&mut copy, write, buffer, len, pos) };
+    let rc = unsafe { bindings::proc_dointvec_minmax(&copy, write, buffer, len, pos) };
     if rc != 0 || write == 0 {
         return rc;
     }
     // SAFETY: `extra1` of a switch is the callback that `register` put there.
-    let change = unsafe {
-        core::mem::transmute::<*mut c_void, fn(bool) -> Result>((*table).extra1)
-    };
+    let change =
+        unsafe { core::mem::transmute::<*mut c_void, fn(bool) -> Result>((*table).extra1) };
     // Only the writer that changes the value calls back; a refusal restores it.
     let old = value.xchg(new, Full);
     if old != new {

@@ -147,7 +147,7 @@ static MARKER: StaticCell<bindings::tcp_ulp_ops> = StaticCell::new(pin_init::zer
 pub(crate) fn init<T: SlotOwner>() {
     let mut name = [0; 16];
     for (to, from) in name.iter_mut().zip(b"smc") {
-        *to = (*from).try_into().unwrap_or(0);
+        *to = *from;
     }
     // SAFETY: No sock points at the tables yet.
     unsafe {
@@ -276,11 +276,7 @@ impl<T: SlotOwner> UlpSocket<T> {
             if bindings::smc_rs_ulp_ops(sk.as_raw()) != ULP.get().cast_const() {
                 return false;
             }
-            bindings::smc_rs_set_callbacks(
-                sk.as_raw(),
-                this.saved.get(),
-                core::ptr::null_mut(),
-            );
+            bindings::smc_rs_set_callbacks(sk.as_raw(), this.saved.get(), core::ptr::null_mut());
             bindings::smc_rs_tcp_set_syn_smc(sk.as_raw(), false);
             bindings::smc_rs_tcp_set_congested(sk.as_raw(), None);
             bindings::smc_rs_ulp_set(sk.as_raw(), core::ptr::null(), core::ptr::null_mut());
@@ -377,27 +373,38 @@ impl<T: SlotOwner> UlpSocket<T> {
 }
 
 /// The reference that the emptied slot held is moved to a work item, where dropping may sleep.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn on_grace_period<T: SlotOwner>(head: *mut bindings::callback_head) {
     // SAFETY: `head` is the `rcu` field of a `UlpSocket<T>` whose slot's reference is still held;
     // `Opaque` is transparent.
-    let ptr = unsafe { kernel::container_of!(head.cast::<Opaque<bindings::callback_head>>(), UlpSocket<T>, rcu) };
+    let ptr = unsafe {
+        kernel::container_of!(
+            head.cast::<Opaque<bindings::callback_head>>(),
+            UlpSocket<T>,
+            rcu
+        )
+    };
     // SAFETY: The slot's reference, from `Arc::into_raw` in `fill`.
     let arc = unsafe { Arc::from_raw(ptr.cast_const()) };
     // Queued once per state, so this cannot fail.
     let _ = workqueue::queue().enqueue::<_, 0>(arc);
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn on_release<T: SlotOwner>(sk: *mut bindings::sock) {
     // SAFETY: TCP destroys a live sock of which we still hold the slot.
     let sk = unsafe { Sk::from_raw(sk) };
     if let Slot::Ours(this) = get::<T>(sk) {
         // SAFETY: The sock is dead for TCP: nobody else changes slot or callbacks.
         unsafe {
-            bindings::smc_rs_set_callbacks(
-                sk.as_raw(),
-                this.saved.get(),
-                core::ptr::null_mut(),
-            );
+            bindings::smc_rs_set_callbacks(sk.as_raw(), this.saved.get(), core::ptr::null_mut());
             bindings::smc_rs_ulp_set(sk.as_raw(), core::ptr::null(), core::ptr::null_mut());
             // `tcp_cleanup_ulp` reads the ops' owner after we return.
             bindings::smc_rs_ulp_set(sk.as_raw(), ULP.get(), core::ptr::null_mut());
@@ -408,6 +415,10 @@ unsafe extern "C" fn on_release<T: SlotOwner>(sk: *mut bindings::sock) {
 }
 
 /// A listener's child: callbacks back, and a marker if it was promised SMC. Softirq.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn on_clone<T: SlotOwner>(
     req: *const bindings::request_sock,
     child: *mut bindings::sock,
@@ -431,6 +442,11 @@ unsafe extern "C" fn on_clone<T: SlotOwner>(
     }
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn on_syn<T: SlotOwner>(sk: *const bindings::sock) -> bool {
     // SAFETY: TCP passes a live listener.
     match get::<T>(unsafe { Sk::from_raw(sk.cast_mut()) }) {
@@ -444,31 +460,48 @@ unsafe extern "C" fn on_syn<T: SlotOwner>(sk: *const bindings::sock) -> bool {
 /// # Safety
 ///
 /// `sk` is live: the caller is one of its callbacks.
-unsafe fn with_state<T: SlotOwner>(
-    sk: *mut bindings::sock,
-    f: impl FnOnce(&Arc<UlpSocket<T>>),
-) {
+unsafe fn with_state<T: SlotOwner>(sk: *mut bindings::sock, f: impl FnOnce(&Arc<UlpSocket<T>>)) {
     // SAFETY: By the safety requirements.
     if let Slot::Ours(this) = get::<T>(unsafe { Sk::from_raw(sk) }) {
         f(&this);
     }
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn on_state_change<T: SlotOwner>(sk: *mut bindings::sock) {
     // SAFETY: A callback of a live sock.
     unsafe { with_state(sk, T::state_change) }
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn on_data_ready<T: SlotOwner>(sk: *mut bindings::sock) {
     // SAFETY: A callback of a live sock.
     unsafe { with_state(sk, T::data_ready) }
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn on_write_space<T: SlotOwner>(sk: *mut bindings::sock) {
     // SAFETY: A callback of a live sock.
     unsafe { with_state(sk, T::write_space) }
 }
 
+/// The kernel calls this.
+///
+/// # Safety
+///
+/// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn on_error_report<T: SlotOwner>(sk: *mut bindings::sock) {
     // SAFETY: A callback of a live sock.
     unsafe { with_state(sk, T::error_report) }

@@ -158,7 +158,10 @@ impl Show for Stat {
         let (client, server) = stats.smc_counts();
         let (fell_client, fell_server) = stats.fallback_counts();
         seq_print!(m, "smcr_active {active}\n");
-        seq_print!(m, "smcr_total_client {client}\nsmcr_total_server {server}\n");
+        seq_print!(
+            m,
+            "smcr_total_client {client}\nsmcr_total_server {server}\n"
+        );
         seq_print!(m, "fallback_total {}\n", fell_client + fell_server);
         seq_print!(
             m,

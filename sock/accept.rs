@@ -66,7 +66,10 @@ fn next(state: &State, arg: &mut AcceptArg<'_>) -> Option<Child> {
         let (child, empty) = listen::take(state);
         arg.set_empty(empty);
         let child = child?;
-        let smc = child.state.as_ref().is_some_and(|s| s.phase() == Phase::Active);
+        let smc = child
+            .state
+            .as_ref()
+            .is_some_and(|s| s.phase() == Phase::Active);
         if smc && arg.kern() {
             // A kernel user overwrites the new socket's ops: such children can only be TCP.
             listen::discard(child);

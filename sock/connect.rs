@@ -48,9 +48,7 @@ pub(super) fn connect(sock: &Socket, state: &State, addr: SockAddr, nonblock: bo
         Phase::FellBack => Answer::Forward(fallback::swap(sock, state)),
         Phase::Active => finish(sock, state, addr),
         // TCP knows what connect() on a listener is.
-        Phase::Listening | Phase::Child | Phase::Closing => {
-            Answer::Forward(Some(ModuleRef::get()))
-        }
+        Phase::Listening | Phase::Child | Phase::Closing => Answer::Forward(Some(ModuleRef::get())),
     }
 }
 

@@ -73,11 +73,7 @@ pub(super) fn swap(sock: &Socket, state: &State) -> Option<ModuleRef> {
 }
 
 /// As [`swap`], under the socket lock.
-pub(super) fn swap_locked(
-    sock: &Socket,
-    state: &State,
-    sk: &SkLocked<'_>,
-) -> Option<ModuleRef> {
+pub(super) fn swap_locked(sock: &Socket, state: &State, sk: &SkLocked<'_>) -> Option<ModuleRef> {
     let keep = ModuleRef::get();
     if UlpSocket::make_plain(state, sk) && proto_ops::table_of(sock) == Table::Smc {
         // The slot is empty before TCP's own ops are there: nobody's ULP can meet ours.

@@ -282,11 +282,7 @@ fn tcp_side(sk: &SkLocked<'_>) -> TcpSide {
 }
 
 /// `Some`: decided. An SMC connection is left in `conn`.
-fn client_step(
-    state: &State,
-    hs: &mut ClientHs,
-    conn: &mut Option<Arc<Conn>>,
-) -> Option<Outcome> {
+fn client_step(state: &State, hs: &mut ClientHs, conn: &mut Option<Arc<Conn>>) -> Option<Outcome> {
     {
         let sk = state.sk().lock();
         match tcp_side(&sk) {
@@ -403,11 +399,7 @@ pub(super) fn server_work(state: &State) {
     listen::child_decided(state, alive);
 }
 
-fn server_step(
-    state: &State,
-    hs: &mut ServerHs,
-    conn: &mut Option<Arc<Conn>>,
-) -> Option<Outcome> {
+fn server_step(state: &State, hs: &mut ServerHs, conn: &mut Option<Arc<Conn>>) -> Option<Outcome> {
     loop {
         {
             let sk = state.sk().lock();
@@ -433,14 +425,8 @@ fn server_step(
 /// The client's PROPOSAL is here.
 fn server_proposal(state: &State, hs: &mut ServerHs, proposal: &Proposal) {
     let sk = state.sk();
-    let contact = waker(state).and_then(|w| {
-        Contact::server(
-            &settings::flow(sk),
-            &settings::settings(sk),
-            proposal,
-            w,
-        )
-    });
+    let contact = waker(state)
+        .and_then(|w| Contact::server(&settings::flow(sk), &settings::settings(sk), proposal, w));
     match contact {
         Ok(c) => hs.contact = Some(c),
         Err(reason) => hs.machine.contact_failed(reason, now_ms()),

@@ -37,12 +37,7 @@ pub(super) fn wait_decision(state: &State, nonblock: bool) -> Result<Phase> {
 }
 
 /// recv() on an SMC connection.
-pub(super) fn recvmsg(
-    state: &State,
-    m: &mut Msg<'_>,
-    len: usize,
-    flags: u32,
-) -> Result<c_int> {
+pub(super) fn recvmsg(state: &State, m: &mut Msg<'_>, len: usize, flags: u32) -> Result<c_int> {
     m.clear_name();
     if flags & msg::ERRQUEUE != 0 {
         return Err(EAGAIN);
@@ -88,13 +83,7 @@ pub(super) fn recvmsg(
 }
 
 /// One bounded copy: to the user, past what a peek has shown already, or to nowhere.
-fn read(
-    conn: &Arc<Conn>,
-    m: &mut Msg<'_>,
-    want: usize,
-    done: usize,
-    flags: u32,
-) -> Result<usize> {
+fn read(conn: &Arc<Conn>, m: &mut Msg<'_>, want: usize, done: usize, flags: u32) -> Result<usize> {
     let peek = flags & msg::PEEK != 0;
     if flags & msg::TRUNC != 0 {
         if peek {

@@ -25,7 +25,10 @@ pub(super) fn init() -> Result {
     let mut set = EidSet::new();
     for name in params::eids()?.split(',').filter(|s| !s.is_empty()) {
         let Some(eid) = Eid::parse(name) else {
-            pr_err!("eids: '{}' is not 1 to 32 characters of A-Z 0-9 . -\n", name);
+            pr_err!(
+                "eids: '{}' is not 1 to 32 characters of A-Z 0-9 . -\n",
+                name
+            );
             return Err(EINVAL);
         };
         if !set.push(eid) {

@@ -64,11 +64,8 @@ pub(crate) struct NetState {
 }
 
 /// The sysctl tables of all namespaces; their values lie in [`NetState`].
-static TABLES: StaticMutex<KVec<(u64, NetTable)>> = StaticMutex::new(
-    KVec::new(),
-    c"smc_rs_sysctl_tables",
-    static_lock_class!(),
-);
+static TABLES: StaticMutex<KVec<(u64, NetTable)>> =
+    StaticMutex::new(KVec::new(), c"smc_rs_sysctl_tables", static_lock_class!());
 
 /// The state of `net`.
 pub(crate) fn state(net: NetPtr<'_>) -> &NetState {

@@ -508,7 +508,8 @@ ssize_t smc_rs_copy_splice(struct socket *sock, loff_t *ppos, struct pipe_inode_
  * Makes a TCP sock and grafts it to the user's socket, whose family is ours. The inner socket
  * never had a file: without its sock it releases cleanly.
  */
-int smc_rs_create_inner(struct net *net, int family, struct socket *sock, int kern)
+int smc_rs_create_inner(struct net *net, int family, struct socket *sock, int kern,
+			struct module **taken)
 {
 	struct socket *inner;
 	struct sock *sk;
@@ -518,6 +519,7 @@ int smc_rs_create_inner(struct net *net, int family, struct socket *sock, int ke
 	if (rc)
 		return rc;
 	sk = inner->sk;
+	*taken = inner->ops->owner;
 	inner->sk = NULL;
 	sock_graft(sk, sock);
 	if (test_bit(SOCK_SUPPORT_ZC, &inner->flags))
@@ -582,4 +584,26 @@ void smc_rs_sk_send_sigurg(struct sock *sk)
 bool smc_rs_tcp_only_synack(const struct sock *sk)
 {
 	return READ_ONCE(tcp_sk(sk)->segs_in) <= 1;
+}
+
+void smc_rs_sk_become_tcp(struct sock *sk, struct proto *tcp)
+{
+	sk->sk_protocol = IPPROTO_TCP;
+	sk->sk_prot = tcp;
+}
+
+void smc_rs_sk_replace_creator(struct sock *sk, struct proto *from, struct proto *to)
+{
+	if (sk->sk_prot_creator == from)
+		sk->sk_prot_creator = to;
+}
+
+bool smc_rs_sk_is_tcp(const struct sock *sk)
+{
+	return sk->sk_protocol == IPPROTO_TCP;
+}
+
+struct socket *smc_rs_sk_socket(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_socket);
 }

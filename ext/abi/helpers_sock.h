@@ -93,7 +93,8 @@ int smc_rs_put_user_int(int val, unsigned long addr);
 unsigned long smc_rs_compat_ptr(unsigned long arg);
 ssize_t smc_rs_copy_splice(struct socket *sock, loff_t *ppos, struct pipe_inode_info *pipe,
 			   size_t len, unsigned int flags);
-int smc_rs_create_inner(struct net *net, int family, struct socket *sock, int kern);
+int smc_rs_create_inner(struct net *net, int family, struct socket *sock, int kern,
+			struct module **taken);
 void smc_rs_set_rcvlowat_raw(struct sock *sk, int val);
 int smc_rs_rcvlowat_raw(const struct sock *sk);
 u64 smc_rs_now_ms(void);
@@ -105,3 +106,7 @@ bool smc_rs_sk_user_buf(const struct sock *sk, bool rcv, u32 *bytes);
 bool smc_rs_sk_oobinline(const struct sock *sk);
 void smc_rs_sk_send_sigurg(struct sock *sk);
 bool smc_rs_tcp_only_synack(const struct sock *sk);
+void smc_rs_sk_become_tcp(struct sock *sk, struct proto *tcp);
+void smc_rs_sk_replace_creator(struct sock *sk, struct proto *from, struct proto *to);
+bool smc_rs_sk_is_tcp(const struct sock *sk);
+struct socket *smc_rs_sk_socket(const struct sock *sk);
