@@ -20,6 +20,7 @@ use super::{
     },
     upper::Upper, //
 };
+use core::net::IpAddr;
 use crate::{
     ext::{
         net::NetId,
@@ -81,6 +82,9 @@ pub(crate) struct Key {
     pub(crate) peer_gid: [u8; 16],
     /// The network namespace. No reference: the namespace ends the group.
     pub(crate) net: NetId,
+    /// The TCP peer's address. Ids and GIDs are what the peer says of itself; with this nobody
+    /// gets into, or has others wait for, the group of another host.
+    pub(crate) peer_ip: IpAddr,
 }
 
 /// Where a group is in its life.
@@ -290,6 +294,11 @@ impl Group {
         }
         state.seats += 1;
         Some(Seat(this.clone()))
+    }
+
+    /// Whether it is worth while for a further connection to wait for this first contact.
+    pub(super) fn forming(this: &Arc<Self>) -> bool {
+        this.state.lock().phase == Phase::Forming
     }
 
     /// Gives a seat back; the last one starts the idle time, or ends a group that never got live.

@@ -41,7 +41,8 @@ pub(crate) use self::{
         find_server,
         for_each,
         groups,
-        net_exit, //
+        net_exit,
+        Found, //
     },
     tokens::{
         Port,

@@ -2,6 +2,7 @@
 
 //! What a host offers: settings, and a client's proposal.
 
+use core::net::IpAddr;
 use crate::{
     ext::net::NetId,
     ib::{
@@ -47,6 +48,8 @@ pub(crate) struct Offer {
     pub(crate) path: Path,
     /// The namespace.
     pub(crate) net: NetId,
+    /// The TCP peer's address.
+    pub(crate) peer_ip: IpAddr,
 }
 
 impl Offer {
@@ -59,6 +62,7 @@ impl Offer {
             settings: settings.clone(),
             path: find_path(flow)?,
             net: flow.net.id(),
+            peer_ip: flow.peer,
         })
     }
 

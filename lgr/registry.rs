@@ -92,11 +92,29 @@ pub(super) fn remove(group: &Arc<Group>) {
     drop(found);
 }
 
-/// A seat for a new connection of a server, in a group that the client should have, too.
-pub(crate) fn find_server(key: &Key) -> Option<Seat> {
+/// What there is for a new connection of a server.
+pub(crate) enum Found {
+    /// A seat in a group that the client should have, too.
+    Seat(Seat),
+    /// A first contact with the same client is under way.
+    Forming,
+    /// Nothing.
+    Nothing,
+}
+
+/// Looks for a seat for a new connection of a server.
+pub(crate) fn find_server(key: &Key) -> Found {
     let groups = GROUPS.lock();
     let mut fitting = groups.iter().filter(|group| group.key == *key);
-    fitting.find_map(Group::sit)
+    if let Some(seat) = fitting.find_map(Group::sit) {
+        return Found::Seat(seat);
+    }
+    let mut fitting = groups.iter().filter(|group| group.key == *key);
+    if fitting.any(Group::forming) {
+        Found::Forming
+    } else {
+        Found::Nothing
+    }
 }
 
 /// A seat in the group of a client whose link leads to the server's queue pair `qpn`.

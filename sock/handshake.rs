@@ -64,6 +64,14 @@ use kernel::{
 /// Milliseconds between looks whether TCP acknowledged a message: TCP doesn't tell.
 const ACK_POLL: u64 = 200;
 
+/// Milliseconds that a PROPOSAL waits at most for another first contact with its client. Less than
+/// what the client waits for ACCEPT, and as long as CONFIRM LINK may take.
+const FORMING_WAIT: u64 = 2_500;
+/// Milliseconds to the first look whether it is over; each pause is twice the one before.
+const FORMING_PAUSE: u64 = 5;
+/// Milliseconds between later looks.
+const FORMING_PAUSE_MAX: u64 = 160;
+
 /// A handshake under way.
 pub(super) enum Handshake {
     /// None.
@@ -86,6 +94,16 @@ pub(super) struct ClientHs {
 pub(super) struct ServerHs {
     machine: Server,
     contact: Option<Contact>,
+    /// A PROPOSAL that waits for another first contact with its client.
+    waiting: Option<Waiting>,
+}
+
+/// See [`ServerHs::waiting`].
+struct Waiting {
+    proposal: KBox<Proposal>,
+    until: u64,
+    /// Milliseconds to the next look.
+    pause: u64,
 }
 
 impl Handshake {
@@ -105,6 +123,7 @@ impl Handshake {
         let hs = ServerHs {
             machine: Server::new(now_ms()),
             contact: None,
+            waiting: None,
         };
         Ok(Self::Server(KBox::new(hs, GFP_KERNEL)?))
     }
@@ -396,6 +415,8 @@ pub(super) fn server_work(state: &State) {
             false
         }
     };
+    // A child that is gone is discarded with its own `hs` taken again.
+    drop(hs);
     listen::child_decided(state, alive);
 }
 
@@ -414,23 +435,66 @@ fn server_step(state: &State, hs: &mut ServerHs, conn: &mut Option<Arc<Conn>>) -
             Some(ServerEvent::Decided(outcome)) => return Some(outcome),
             Some(ServerEvent::Proposal(proposal)) => server_proposal(state, hs, &proposal),
             Some(ServerEvent::Confirm(confirm)) => server_confirm(hs, &confirm),
-            None if server_contact(hs, conn) => {}
+            None if server_waiting(state, hs) || server_contact(hs, conn) => {}
             None => break,
         }
     }
-    rearm(state, &hs.machine);
+    match &hs.waiting {
+        Some(w) => UlpSocket::kick_in(state, w.pause),
+        None => rearm(state, &hs.machine),
+    }
     None
 }
 
 /// The client's PROPOSAL is here.
 fn server_proposal(state: &State, hs: &mut ServerHs, proposal: &Proposal) {
+    if server_begin(state, hs, proposal, true) {
+        return;
+    }
+    match KBox::new(proposal.clone(), GFP_KERNEL) {
+        Ok(proposal) => {
+            hs.waiting = Some(Waiting {
+                proposal,
+                until: now_ms().saturating_add(FORMING_WAIT),
+                pause: FORMING_PAUSE,
+            })
+        }
+        Err(_) => hs.machine.contact_failed(Reason::MEM, now_ms()),
+    }
+}
+
+/// Begins the contact. `false`, only if `patient`: another first contact must end before.
+fn server_begin(state: &State, hs: &mut ServerHs, proposal: &Proposal, patient: bool) -> bool {
     let sk = state.sk();
-    let contact = waker(state)
-        .and_then(|w| Contact::server(&settings::flow(sk), &settings::settings(sk), proposal, w));
+    let contact = waker(state).and_then(|w| {
+        Contact::server(
+            &settings::flow(sk),
+            &settings::settings(sk),
+            proposal,
+            w,
+            patient,
+        )
+    });
     match contact {
-        Ok(c) => hs.contact = Some(c),
+        Ok(Some(c)) => hs.contact = Some(c),
+        Ok(None) => return false,
         Err(reason) => hs.machine.contact_failed(reason, now_ms()),
     }
+    true
+}
+
+/// Looks whether a PROPOSAL that waited can go on. `true`: the machine has something to do.
+fn server_waiting(state: &State, hs: &mut ServerHs) -> bool {
+    let Some(mut waiting) = hs.waiting.take() else {
+        return false;
+    };
+    let patient = now_ms() < waiting.until;
+    if server_begin(state, hs, &waiting.proposal, patient) {
+        return true;
+    }
+    waiting.pause = waiting.pause.saturating_mul(2).min(FORMING_PAUSE_MAX);
+    hs.waiting = Some(waiting);
+    false
 }
 
 /// The client's CONFIRM is here.

@@ -135,10 +135,8 @@ impl StreamOps for Smc {
         let s = conn.status();
         let n = match cmd {
             ioctl::INQ => s.readable,
-            ioctl::OUTQ => s
-                .unsent
-                .saturating_add(s.inflight)
-                .saturating_add(s.peer_unread),
+            // What the peer's memory has counts as acknowledged, read or not, as with TCP.
+            ioctl::OUTQ => s.unsent.saturating_add(s.inflight),
             ioctl::OUTQNSD => s.unsent,
             ioctl::ATMARK => usize::from(conn.urgent().1),
             _ => return forward(),

@@ -49,6 +49,7 @@ impl Contact {
             local_gid: offer.path.gid(),
             peer_gid: accept.gid,
             net: offer.net,
+            peer_ip: offer.peer_ip,
         };
         if accept.first_contact {
             Self::client_first(&offer, accept, key, wake)

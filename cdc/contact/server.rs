@@ -19,6 +19,7 @@ use crate::{
     },
     lgr::{
         self,
+        Found,
         Key,
         Settings,
         Waiter,
@@ -57,12 +58,16 @@ pub(super) struct Peer {
 impl Contact {
     /// Begins with the client's `proposal`; `wake` kicks whoever calls [`Contact::poll`]. Process
     /// context, may sleep on local hardware.
+    ///
+    /// `Ok(None)`, only if `patient`: a first contact with the same client is under way; asked
+    /// again a little later the connection may share its group.
     pub(crate) fn server(
         flow: &Flow<'_>,
         settings: &Settings,
         proposal: &Proposal,
         wake: Arc<dyn Wake>,
-    ) -> Result<Self, Reason> {
+        patient: bool,
+    ) -> Result<Option<Self>, Reason> {
         let eid = choose(settings, proposal)?;
         let path = find_path(flow)?;
         let hop = path.next_hop(&proposal.gid_v2, proposal.mac)?;
@@ -73,6 +78,7 @@ impl Contact {
             local_gid: path.gid(),
             peer_gid: proposal.gid_v2,
             net: flow.net.id(),
+            peer_ip: flow.peer,
         };
         let peer = Peer {
             gid: proposal.gid_v2,
@@ -80,14 +86,17 @@ impl Contact {
             wake,
         };
         match lgr::find_server(&key) {
-            Some(seat) => {
+            Found::Forming if patient => Ok(None),
+            Found::Seat(seat) => {
                 let parts = Parts::again(seat, settings)?;
                 let wake = peer.wake.clone();
                 let step = parts.confirm_rmb(wake)?.map_or(Step::Announce, Step::Rkey);
                 let hello = parts.hello(eid, None)?;
-                Ok(Self::of_server(peer, false, step, parts, hello))
+                Ok(Some(Self::of_server(peer, false, step, parts, hello)))
             }
-            None => Self::server_first(&path, settings, proposal, key, eid, peer),
+            Found::Forming | Found::Nothing => {
+                Self::server_first(&path, settings, proposal, key, eid, peer).map(Some)
+            }
         }
     }
 
