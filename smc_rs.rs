@@ -6,7 +6,6 @@
 //! the top: `sock`, `cdc`, `rmb`, `lgr`, `ib`, with `sysctl` and `netlink` beside them, the pure
 //! `proto` used by all, and `ext`, the only layer that may contain `unsafe`.
 #![deny(unsafe_code)]
-#![allow(dead_code)] // Until every layer is used.
 
 use kernel::prelude::*;
 

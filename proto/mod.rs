@@ -17,7 +17,6 @@
     clippy::unwrap_used
 )]
 // Temporary: the layers above don't use all of this yet. Goes when they do.
-#![allow(dead_code, unused_imports)]
 
 pub(crate) mod clc;
 pub(crate) mod conn;

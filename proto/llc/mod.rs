@@ -97,6 +97,13 @@ pub(crate) enum RkeyAnswer {
     /// It is noted.
     Ok,
     /// There is no room for it.
+    #[cfg_attr(
+        not(any(test, smc_rs_kunit)),
+        expect(
+            dead_code,
+            reason = "a group with one link needs no table of the peer's keys"
+        )
+    )]
     Refused,
     /// There is no room for it, but may be later.
     Retry,
@@ -227,19 +234,9 @@ impl Llc {
         }
     }
 
-    /// Number of the link; of a client before CONFIRM LINK came, what it was told at first.
-    pub(crate) fn link_num(&self) -> u8 {
-        self.config.link.link_num
-    }
-
     /// Whether the link was confirmed and is not gone.
     pub(crate) fn active(&self) -> bool {
         self.link == LinkState::Active
-    }
-
-    /// Changes the period of TEST LINK; 0 is never.
-    pub(crate) fn set_test_period(&mut self, period: Ms) {
-        self.config.test_period = period;
     }
 
     /// Server: the queue pair can send; sends CONFIRM LINK.
