@@ -32,7 +32,7 @@ timed() {
 			printf 'lab:   %s: %d s, %d log lines, last: %.80s\n' "$what" \
 				$((SECONDS - start)) "$(wc -l <"$log")" "$(tail -n 1 "$log")" >&2
 		done
-	) &
+	) 9>&- &
 	ticker=$!
 	# Not `if "$@"`: that would switch off errexit inside a function.
 	set +e
@@ -65,14 +65,14 @@ locked() {
 	local name=$1
 	shift
 	mkdir -p "$LAB_CACHE/lock"
-	# Children must not inherit the lock: they may outlive us.
+	# Children inherit the lock: should we be killed and they go on, the next run waits.
 	(
 		exec 9>"$LAB_CACHE/lock/$name"
 		if ! flock -n 9; then
 			say "waiting for another run that holds the lock '$name'"
 			flock 9
 		fi
-		"$@" 9>&-
+		"$@"
 	)
 }
 

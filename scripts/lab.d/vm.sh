@@ -151,17 +151,17 @@ vm_verdict() {
 	local dir=$1 line name rest why
 	while IFS= read -r line; do
 		case $line in
-		'ok '* | 'not ok '*) ;;
+		'ok '* | 'not ok '* | 'skip '*) ;;
 		*) continue ;;
 		esac
-		rest=${line#not } rest=${rest#ok }
+		rest=${line#not } rest=${rest#ok } rest=${rest#skip }
 		name=${rest%% *}
 		why=$(console_of "$dir/console" "$name" | splats | head -n 1)
 		if [[ -n $why ]]; then
 			line="not ok $rest # kernel log: $why"
 		fi
 		echo "$line"
-		[[ $line == ok* ]] || vm_explain "$dir" "$name" "$why" >&2
+		[[ $line != not* ]] || vm_explain "$dir" "$name" "$why" >&2
 	done < <(tr -d '\r' <"$dir/results")
 	# Splats outside scenarios (boot, end) count too.
 	why=$(tr -d '\r' <"$dir/console" | awk '
@@ -213,13 +213,13 @@ vm_run() {
 				vm_verdict "$dir" >>"$logs/verdict"
 				break
 			fi
-			grep -qE "^(ok|not ok) $running " "$dir/results" ||
+			grep -qE "^(skip|ok|not ok) $running " "$dir/results" ||
 				echo "not ok $running 0 # the machine died or hung in it" >>"$dir/results"
 		fi
 		vm_verdict "$dir" >>"$logs/verdict"
 		mapfile -t todo < <(
 			cut -d' ' -f1 "$dir/share/plan" | grep -vxF -f <(
-				tr -d '\r' <"$dir/results" | sed -nE 's/^(not )?ok ([^ ]+).*/\2/p'
+				tr -d '\r' <"$dir/results" | sed -nE 's/^(skip|ok|not ok) ([^ ]+).*/\2/p'
 			) || true
 		)
 	done
