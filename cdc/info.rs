@@ -3,9 +3,12 @@
 //! What a connection looks like from outside.
 
 use super::Conn;
-use crate::lgr::{
-    Group,
-    PortInfo, //
+use crate::{
+    lgr::Group,
+    proto::{
+        conn::Connection,
+        ring::Pos, //
+    }, //
 };
 use kernel::{
     prelude::*,
@@ -19,10 +22,6 @@ pub(crate) struct Status {
     pub(crate) readable: usize,
     /// Bytes that can be written. If there are none, WRITABLE will come.
     pub(crate) tx_space: usize,
-    /// Size of the send buffer.
-    pub(crate) sndbuf_size: u32,
-    /// Size of the receive buffer.
-    pub(crate) rmb_size: u32,
     /// Bytes written that have not been posted.
     pub(crate) unsent: usize,
     /// Bytes posted that have not arrived.
@@ -47,20 +46,26 @@ pub(crate) struct Status {
 pub(crate) struct ConnInfo {
     /// Number of the link group.
     pub(crate) group: u32,
-    /// Whether we are the server.
-    pub(crate) server: bool,
-    /// Name of the device, zero padded.
-    pub(crate) device: [u8; 64],
-    /// Number of the device's port.
-    pub(crate) port: u8,
-    /// Our GID.
-    pub(crate) gid: [u8; 16],
-    /// The peer's GID.
-    pub(crate) peer_gid: [u8; 16],
     /// Our queue pair.
     pub(crate) qpn: u32,
-    /// Tokens, sizes and cursors.
-    pub(crate) conn: PortInfo,
+    /// Our name for it.
+    pub(crate) token: u32,
+    /// The peer's name for it.
+    pub(crate) peer_token: u32,
+    /// Bytes of the send buffer; 0 when it was given back.
+    pub(crate) sndbuf: u32,
+    /// Bytes of the receive buffer; 0 when it was given back.
+    pub(crate) rmb: u32,
+    /// Bytes of the peer's receive buffer.
+    pub(crate) peer_rmb: u32,
+    /// Messages that have not completed.
+    pub(crate) posts: u32,
+    /// Bytes that were posted so far.
+    pub(crate) sent: Pos,
+    /// Bytes that arrived so far.
+    pub(crate) received: Pos,
+    /// Bytes of them that were read or thrown away.
+    pub(crate) read: Pos,
 }
 
 impl Conn {
@@ -73,15 +78,11 @@ impl Conn {
     pub(crate) fn status(&self) -> Status {
         let mut core = self.core.lock();
         let error = core.error;
-        let (snd, rmb) = core.sizes();
-        let sizes = Status {
-            sndbuf_size: snd,
-            rmb_size: rmb,
-            error,
-            ..Status::default()
-        };
         let Some(conn) = core.conn.as_ref() else {
-            return sizes;
+            return Status {
+                error,
+                ..Status::default()
+            };
         };
         let status = Status {
             readable: conn.readable(),
@@ -94,40 +95,32 @@ impl Conn {
             peer_closed: conn.peer_closed(),
             peer_aborted: conn.peer_aborted(),
             drained: conn.drained(),
-            ..sizes
+            error,
         };
         core.want_space |= status.tx_space == 0;
         status
     }
 
-    /// Tokens, sizes and cursors.
-    pub(super) fn port_info(&self) -> PortInfo {
+    /// For display.
+    pub(crate) fn info(&self) -> ConnInfo {
         let core = self.core.lock();
         let (sndbuf, rmb) = core.sizes();
-        PortInfo {
+        let counts = core.conn.as_ref().map(Connection::snapshot);
+        let (sent, received, read) = counts.map_or_else(Default::default, |counts| {
+            (counts.sent, counts.received, counts.read)
+        });
+        ConnInfo {
+            group: self.seat.id,
+            qpn: self.link.qpn(),
             token: self.token,
             peer_token: core.peer.token,
             sndbuf,
             rmb,
             peer_rmb: core.peer.size,
             posts: core.posts,
-            cursors: core.conn.as_ref().map(|conn| conn.snapshot()),
-        }
-    }
-
-    /// For display.
-    pub(crate) fn info(&self) -> ConnInfo {
-        let group = self.group();
-        let (device, port) = self.link.path().device();
-        ConnInfo {
-            group: group.id,
-            server: group.is_server(),
-            device,
-            port,
-            gid: self.link.gid(),
-            peer_gid: group.key.peer_gid,
-            qpn: self.link.qpn(),
-            conn: self.port_info(),
+            sent,
+            received,
+            read,
         }
     }
 }

@@ -6,8 +6,6 @@
 //! The user is the socket layer. It calls a [`Conn`] and hears of [`Events`] as its [`Owner`].
 //!
 //! Locks: see [`Conn`].
-// Temporary: the layer above does not use all of this yet. Goes when it does.
-#![allow(dead_code, unused_imports)]
 
 mod conn;
 mod contact;
@@ -28,8 +26,5 @@ pub(crate) use self::{
         Events,
         Owner, //
     },
-    info::{
-        ConnInfo,
-        Status, //
-    }, //
+    info::ConnInfo, //
 };

@@ -9,7 +9,6 @@ use super::{
 use crate::{
     lgr::{
         Port,
-        PortInfo,
         Pushed, //
     },
     proto::wire::cdc::Cdc, //
@@ -65,9 +64,5 @@ impl Port for Conn {
             self.release();
         }
         waits
-    }
-
-    fn describe(&self) -> PortInfo {
-        self.port_info()
     }
 }

@@ -44,12 +44,6 @@ impl MsgIter<'_> {
         unsafe { bindings::smc_rs_iov_iter_count(self.0.as_ptr()) }
     }
 
-    /// Skips up to `bytes` bytes.
-    pub(crate) fn advance(&mut self, bytes: usize) {
-        // SAFETY: The iterator is valid and ours by the type invariants.
-        unsafe { bindings::smc_rs_iov_iter_advance(self.0.as_ptr(), bytes) }
-    }
-
     /// The raw iterator.
     pub(super) fn as_raw(&mut self) -> *mut bindings::iov_iter {
         self.0.as_ptr()

@@ -24,14 +24,6 @@ use kernel::{
     types::Opaque, //
 };
 
-impl NetPtr<'_> {
-    /// Whether it is the initial namespace.
-    pub(crate) fn is_init(self) -> bool {
-        // SAFETY: A live namespace.
-        unsafe { bindings::smc_rs_net_is_init(self.as_raw()) }
-    }
-}
-
 /// What the module keeps per namespace.
 pub(crate) trait PerNet: Sync + pin_init::Zeroable + Sized + 'static {
     /// Fills the zeroed state of a new namespace. Process context, may sleep.
@@ -166,11 +158,6 @@ impl Counter {
     /// Adds one; any context.
     pub(crate) fn inc(&self) {
         self.0.add(1, Relaxed);
-    }
-
-    /// Takes one away; any context.
-    pub(crate) fn dec(&self) {
-        self.0.add(-1, Relaxed);
     }
 
     /// The value.

@@ -331,14 +331,3 @@ pub(crate) fn tcp_listen(sock: &Socket, sk: &Sk, backlog: c_int) -> Result<c_int
         }
     }
 }
-
-/// TCP's shutdown().
-pub(crate) fn tcp_shutdown(sock: &Socket, sk: &Sk, how: c_int) -> Result<c_int> {
-    // SAFETY: A socket and a sock of TCP.
-    unsafe {
-        match (*tcp_ops(sk)).shutdown {
-            Some(f) => errno_result(f(sock.as_raw(), how)),
-            None => Err(EOPNOTSUPP),
-        }
-    }
-}

@@ -129,12 +129,6 @@ impl Sk {
         }
     }
 
-    /// The raw TCP state number, for `/proc`.
-    pub(crate) fn state_number(&self) -> i32 {
-        // SAFETY: By the type invariants.
-        unsafe { bindings::smc_rs_sk_state(self.as_raw()) }
-    }
-
     fn endpoint(&self, peer: bool) -> Endpoint {
         let mut a = bindings::smc_rs_addr::default();
         // SAFETY: By the type invariants; `a` is written only during the call.
@@ -337,12 +331,6 @@ impl Sk {
     pub(crate) fn corked(&self) -> bool {
         // SAFETY: By the type invariants.
         unsafe { bindings::smc_rs_tcp_corked(self.as_raw()) }
-    }
-
-    /// Whether TCP's receive queue holds something.
-    pub(crate) fn tcp_has_data(&self) -> bool {
-        // SAFETY: By the type invariants.
-        unsafe { bindings::smc_rs_tcp_has_data(self.as_raw()) }
     }
 
     /// Remembers that a writer waits for space (SIGIO).

@@ -17,7 +17,6 @@ mod path;
 mod slot;
 mod transport;
 
-#[allow(unused_imports)] // Until every layer is used.
 pub(crate) use self::{
     device::{
         system_id,

@@ -190,11 +190,6 @@ impl Path {
         self.mac
     }
 
-    /// The port's MTU (`enum ib_mtu`) when last looked at.
-    pub(crate) fn mtu(&self) -> u8 {
-        self.device.port(self.port).map_or(0, |p| p.mtu)
-    }
-
     /// The VLAN, if any.
     pub(crate) fn vlan(&self) -> Option<u16> {
         self.vlan
@@ -203,11 +198,6 @@ impl Path {
     /// The device's name, zero padded, and port.
     pub(crate) fn device(&self) -> ([u8; 64], u8) {
         (self.device.name, u8::try_from(self.port).unwrap_or(0))
-    }
-
-    /// Whether both lead through the same port and GID.
-    pub(crate) fn same_port(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.device, &other.device) && self.port == other.port && self.gid == other.gid
     }
 
     /// Whether sockets of `net` may use it, and it works.

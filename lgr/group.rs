@@ -14,10 +14,7 @@ use super::{
         self,
         Counted, //
     },
-    tokens::{
-        PortInfo,
-        Tokens, //
-    },
+    tokens::Tokens,
     upper::Upper, //
 };
 use core::net::IpAddr;
@@ -328,13 +325,8 @@ impl Group {
         self.key.role == Role::Server
     }
 
-    /// Calls `f` for each connection, for display.
-    pub(crate) fn for_each_conn(&self, mut f: impl FnMut(PortInfo)) {
-        self.tokens.for_each(|port| f(port.describe()));
-    }
-
     /// Seats taken, for display.
-    pub(crate) fn seats(&self) -> u32 {
+    pub(super) fn seats(&self) -> u32 {
         self.state.lock().seats
     }
 

@@ -8,12 +8,11 @@
 //! Locks: the list of groups (mutex, held for a look) before any group's spinlocks, of which never
 //! two are held, except that a group's timer is set under `state`. Nothing is called upwards or
 //! downwards under a spinlock.
-// Temporary: the layer above does not use all of this yet. Goes when it does.
-#![allow(dead_code, unused_imports)]
 
 pub(crate) mod avoid;
 mod control;
 mod group;
+mod info;
 mod offer;
 mod queue;
 mod registry;
@@ -32,21 +31,18 @@ pub(crate) use self::{
     offer::{
         Offer,
         Settings,
-        MAX_CONNS,
-        MIN_CONNS, //
+        MAX_CONNS, //
     },
     registry::{
         exit,
         find_client,
         find_server,
         for_each,
-        groups,
         net_exit,
         Found, //
     },
     tokens::{
         Port,
-        PortInfo,
         Pushed, //
     },
     waiter::{

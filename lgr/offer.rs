@@ -21,7 +21,7 @@ use crate::{
 /// Most connections of a group.
 pub(crate) const MAX_CONNS: u8 = 255;
 /// Fewest connections that the protocol lets a group be limited to.
-pub(crate) const MIN_CONNS: u8 = 16;
+const MIN_CONNS: u8 = 16;
 
 /// What a namespace's administrator set.
 #[derive(Clone)]

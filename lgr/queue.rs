@@ -110,10 +110,7 @@ impl WaitQueue {
 #[cfg(smc_rs_kunit)]
 #[kernel::macros::kunit_tests(smc_rs_slot_queue)]
 mod tests {
-    use super::{
-        super::tokens::PortInfo,
-        *, //
-    };
+    use super::*;
     use crate::proto::wire::cdc::Cdc;
     use kernel::sync::atomic::{
         Atomic,
@@ -141,17 +138,6 @@ mod tests {
         fn on_link_gone(self: Arc<Self>) {}
         fn expire(self: Arc<Self>, _now: u64) -> bool {
             false
-        }
-        fn describe(&self) -> PortInfo {
-            PortInfo {
-                token: 0,
-                peer_token: 0,
-                sndbuf: 0,
-                rmb: 0,
-                peer_rmb: 0,
-                posts: 0,
-                cursors: None,
-            }
         }
     }
 

@@ -67,11 +67,6 @@ impl Drop for Counted {
     }
 }
 
-/// How many groups exist.
-pub(crate) fn groups() -> usize {
-    usize::try_from(COUNT.load(Relaxed)).unwrap_or(0)
-}
-
 /// Enters a group.
 pub(super) fn add(group: Arc<Group>) -> Result {
     let mut groups = GROUPS.lock();

@@ -10,10 +10,7 @@ use crate::{
             SpinLockBh, //
         }, //
     },
-    proto::{
-        conn::Snapshot,
-        wire::cdc::Cdc, //
-    }, //
+    proto::wire::cdc::Cdc, //
 };
 use kernel::{
     prelude::*,
@@ -23,24 +20,6 @@ use kernel::{
     },
     sync::Arc, //
 };
-
-/// A connection for display.
-pub(crate) struct PortInfo {
-    /// Our name for it.
-    pub(crate) token: u32,
-    /// The peer's name for it; 0 before it is known.
-    pub(crate) peer_token: u32,
-    /// Bytes of the send buffer.
-    pub(crate) sndbuf: u32,
-    /// Bytes of the receive buffer.
-    pub(crate) rmb: u32,
-    /// Bytes of the peer's receive buffer.
-    pub(crate) peer_rmb: u32,
-    /// Posts that have not completed.
-    pub(crate) posts: u32,
-    /// Cursors and flags, once the peer is known.
-    pub(crate) cursors: Option<Snapshot>,
-}
 
 /// What became of a connection that was asked to post once.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -67,8 +46,6 @@ pub(crate) trait Port: Send + Sync {
     /// Ends the wait for a peer that doesn't finish a dead connection; returns whether the
     /// connection still has to wait. Process context, may sleep.
     fn expire(self: Arc<Self>, now: u64) -> bool;
-    /// For display.
-    fn describe(&self) -> PortInfo;
 }
 
 /// Token to connection; a reference is taken inside the lock.

@@ -4,10 +4,21 @@
 //!
 //! `smc` and `smc6` have a line for each socket that has a state: from connect() or listen() to
 //! the end of its close, or until it became plain TCP. Columns, separated by blanks:
-//! `sl local_address remote_address st uid inode transport role lgr link fallback peer_diag`.
-//! `smc_stat` has `name value` lines: what became of the namespace's sockets.
+//! `sl local_address remote_address st uid inode transport role lgr link fallback peer_diag`, then,
+//! `-` without an SMC connection: `token peer_token` the ends' names for the connection, `sndbuf
+//! rmb peer_rmb` sizes of the buffers, `posts` messages under way, `sent received read` bytes.
+//!
+//! `smc_lgr` has a line for each link group that isn't ending. Columns: `id role state vlan conns
+//! max_conns device port gid peer_gid qpn peer_qpn spare_sndbufs spare_rmbs`; `-` is what it
+//! doesn't have (yet). `lgr` and `link` of `smc` are `id` and `qpn` here; the spare buffers are
+//! ready for later connections.
+//!
+//! `smc_stat` has `name value` lines: what became of the namespace's sockets. Those of reasons to
+//! fall back end with what the reason means.
 
+use super::groups::Groups;
 use crate::{
+    cdc::ConnInfo,
     ext::{
         net::NetPtr,
         proc::{
@@ -36,9 +47,14 @@ use kernel::{
 pub(crate) fn net_init(net: NetPtr<'_>) -> Result {
     create::<V4>(net)?;
     create::<V6>(net).inspect_err(|_| remove::<V4>(net))?;
+    create::<Groups>(net).inspect_err(|_| {
+        remove::<V4>(net);
+        remove::<V6>(net);
+    })?;
     create::<Stat>(net).inspect_err(|_| {
         remove::<V4>(net);
         remove::<V6>(net);
+        remove::<Groups>(net);
     })
 }
 
@@ -46,6 +62,7 @@ pub(crate) fn net_init(net: NetPtr<'_>) -> Result {
 pub(crate) fn net_exit(net: NetPtr<'_>) {
     remove::<V4>(net);
     remove::<V6>(net);
+    remove::<Groups>(net);
     remove::<Stat>(net);
 }
 
@@ -87,7 +104,8 @@ impl fmt::Display for Shown {
 fn sockets(m: &SeqFile, net: NetPtr<'_>, v6: bool) {
     seq_print!(
         m,
-        "sl local_address remote_address st uid inode transport role lgr link fallback peer_diag\n"
+        "sl local_address remote_address st uid inode transport role lgr link fallback peer_diag \
+         token peer_token sndbuf rmb peer_rmb posts sent received read\n"
     );
     let mut sl = 0;
     for_each(|state| {
@@ -112,15 +130,34 @@ fn sockets(m: &SeqFile, net: NetPtr<'_>, v6: bool) {
             transport(state)
         );
         sl += 1;
-        match state.conn() {
-            Some(conn) => {
-                let info = conn.info();
-                seq_print!(m, " {:08x} {:06x}", info.group, info.qpn);
-            }
+        let info = state.conn().map(|conn| conn.info());
+        match &info {
+            Some(info) => seq_print!(m, " {:08x} {:06x}", info.group, info.qpn),
             None => seq_print!(m, " - -"),
         }
-        seq_print!(m, " 0x{:08x} 0x{:08x}\n", reason.0, peer.0);
+        seq_print!(m, " 0x{:08x} 0x{:08x}", reason.0, peer.0);
+        match &info {
+            Some(info) => connection(m, info),
+            None => seq_print!(m, " - - - - - - - - -\n"),
+        }
     });
+}
+
+/// The last columns of a socket with an SMC connection.
+fn connection(m: &SeqFile, info: &ConnInfo) {
+    seq_print!(
+        m,
+        " {:08x} {:08x} {} {} {} {} {} {} {}\n",
+        info.token,
+        info.peer_token,
+        info.sndbuf,
+        info.rmb,
+        info.peer_rmb,
+        info.posts,
+        info.sent.get(),
+        info.received.get(),
+        info.read.get()
+    );
 }
 
 /// Where a socket is, in a word.
@@ -170,7 +207,7 @@ impl Show for Stat {
         for (reason, n) in stats.fallback_by_reason() {
             match reason {
                 _ if n == 0 => {}
-                Some(r) => seq_print!(m, "fallback_0x{:08x} {n}\n", r.0),
+                Some(r) => seq_print!(m, "fallback_0x{:08x} {n} {}\n", r.0, r.text()),
                 None => seq_print!(m, "fallback_other {n}\n"),
             }
         }

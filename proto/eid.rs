@@ -12,7 +12,8 @@ impl Eid {
     /// Length on the wire.
     pub(crate) const LEN: usize = 32;
 
-    /// The EID that a fresh installation has; an administrator may remove it.
+    /// The EID that a fresh installation has by its module parameter.
+    #[cfg(any(test, smc_rs_kunit))]
     pub(crate) const DEFAULT: Self = Self(*b"SMC-RS-DEFAULT                  ");
 
     /// All blanks: no EID (SMC-Rv1 messages have none).
@@ -35,15 +36,6 @@ impl Eid {
         let mut eid = Self::BLANK;
         eid.0.get_mut(..name.len())?.copy_from_slice(name);
         Some(eid)
-    }
-
-    /// The name without the padding, for people. Empty if a peer's EID is not printable ASCII.
-    pub(crate) fn name(&self) -> &str {
-        let name = self.0.trim_ascii_end();
-        if !name.iter().all(u8::is_ascii_graphic) {
-            return "";
-        }
-        core::str::from_utf8(name).unwrap_or("")
     }
 }
 
@@ -81,15 +73,6 @@ impl EidSet {
             }
             None => false,
         }
-    }
-
-    /// Takes one out, keeping the order of the others; false if it is not there.
-    pub(crate) fn remove(&mut self, eid: &Eid) -> bool {
-        let old = core::mem::take(self);
-        for other in old.iter().filter(|other| *other != eid) {
-            self.push(*other);
-        }
-        self.len < old.len
     }
 
     /// Whether the set has this one.
@@ -134,13 +117,11 @@ mod tests {
         assert_eq!(Eid::parse("SMC-RS-DEFAULT"), Some(Eid::DEFAULT));
         assert_eq!(Eid::parse("SMC-RS-DEFAULT  "), Some(Eid::DEFAULT));
         assert_eq!(Eid::from_ascii(b"SMC-RS-DEFAULT\0x"), Some(Eid::DEFAULT));
-        assert_eq!(Eid::DEFAULT.name(), "SMC-RS-DEFAULT");
         for bad in ["", " ", "lower", ".A", "-A", "A B", "A_B"] {
             assert_eq!(Eid::parse(bad), None);
         }
         assert!(Eid::parse("A1234567890123456789012345678901").is_some());
         assert!(Eid::parse("A12345678901234567890123456789012").is_none());
-        assert_eq!(Eid([0xff; 32]).name(), "");
     }
 
     #[test]
@@ -153,10 +134,7 @@ mod tests {
         assert!(!set.push(Eid::DEFAULT));
         assert!(set.push(Eid([b'A'; 32])));
         assert_eq!(set.len(), 8);
-        assert!(set.remove(&Eid([b'B'; 32])));
-        assert!(!set.remove(&Eid([b'B'; 32])));
-        assert_eq!(set.len(), 7);
-        assert_eq!(set.iter().nth(1), Some(&Eid([b'C'; 32])));
+        assert_eq!(set.iter().nth(1), Some(&Eid([b'B'; 32])));
     }
 
     #[test]

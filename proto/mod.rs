@@ -16,8 +16,6 @@
     clippy::panic,
     clippy::unwrap_used
 )]
-// Temporary: the layers above don't use all of this yet. Goes when they do.
-#![allow(dead_code, unused_imports)]
 
 pub(crate) mod clc;
 pub(crate) mod conn;

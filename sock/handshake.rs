@@ -432,7 +432,10 @@ fn server_step(state: &State, hs: &mut ServerHs, conn: &mut Option<Arc<Conn>>) -
             }
         }
         match hs.machine.poll() {
-            Some(ServerEvent::Decided(outcome)) => return Some(outcome),
+            Some(ServerEvent::Decided(outcome)) => {
+                end_stale_group(hs);
+                return Some(outcome);
+            }
             Some(ServerEvent::Proposal(proposal)) => server_proposal(state, hs, &proposal),
             Some(ServerEvent::Confirm(confirm)) => server_confirm(hs, &confirm),
             None if server_waiting(state, hs) || server_contact(hs, conn) => {}
@@ -444,6 +447,14 @@ fn server_step(state: &State, hs: &mut ServerHs, conn: &mut Option<Arc<Conn>>) -
         None => rearm(state, &hs.machine),
     }
     None
+}
+
+/// A client that doesn't know the link group we named has lost it: no other client shall be put
+/// there.
+fn end_stale_group(hs: &ServerHs) {
+    if let (true, Some(contact)) = (hs.machine.peer_out_of_sync(), &hs.contact) {
+        contact.out_of_sync();
+    }
 }
 
 /// The client's PROPOSAL is here.

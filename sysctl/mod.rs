@@ -152,7 +152,9 @@ fn take_table(net: u64) -> Option<NetTable> {
 }
 
 /// Registers the state for all namespaces. Dropped: everything goes away. May sleep.
-pub(crate) struct Namespaces(Registration<NetState>);
+pub(crate) struct Namespaces(
+    #[expect(dead_code, reason = "kept for its drop")] Registration<NetState>,
+);
 
 impl Namespaces {
     /// Reads the module parameters and registers.

@@ -16,11 +16,10 @@ use crate::{
         Key,
         Offer,
         Waiter,
-        Wake,
-        MAX_CONNS,
-        MIN_CONNS, //
+        Wake, //
     },
     proto::{
+        clc::Terms,
         llc::Role,
         reason::Reason,
         wire::clc_accept::{
@@ -65,10 +64,9 @@ impl Contact {
         key: Key,
         wake: Arc<dyn Wake>,
     ) -> Result<Self, Reason> {
-        let fce = accept.fce.ok_or(Reason::RELEASEERR)?;
-        let (max_conns, answer) = negotiate(&fce)?;
+        let (max_conns, answer) = negotiate(accept)?;
         let hop = offer.path.next_hop(&accept.gid, accept.mac)?;
-        if !fce.direct && !hop.gateway {
+        if !answer.direct && !hop.gateway {
             return Err(Reason::NOINDIRECT);
         }
         let mut parts = Parts::first(&offer.path, key, max_conns, &offer.settings)?;
@@ -136,23 +134,16 @@ impl Contact {
 }
 
 /// Checks the server's limits; gives the number of connections and our answer.
-fn negotiate(fce: &FirstContact) -> Result<(u8, FirstContact), Reason> {
-    let mut answer = FirstContact::new(
+fn negotiate(accept: &Accept) -> Result<(u8, FirstContact), Reason> {
+    let (Some(fce), Some(terms)) = (&accept.fce, Terms::accepted(accept)?) else {
+        return Err(Reason::RELEASEERR);
+    };
+    let answer = FirstContact::new(
         fce.direct,
-        fce.release,
+        terms.release,
         &host::name(),
-        fce.max_conns,
-        fce.max_links,
+        terms.max_conns,
+        terms.max_links,
     );
-    answer.features = 0;
-    if fce.release == 0 {
-        return Ok((MAX_CONNS, answer));
-    }
-    if fce.max_conns < MIN_CONNS {
-        return Err(Reason::MAXCONNERR);
-    }
-    if !(1..=2).contains(&fce.max_links) {
-        return Err(Reason::MAXLINKERR);
-    }
-    Ok((fce.max_conns, answer))
+    Ok((terms.max_conns, answer))
 }

@@ -89,11 +89,6 @@ impl Contact {
         result
     }
 
-    /// Whether a link group is being made.
-    pub(crate) fn is_first(&self) -> bool {
-        self.first
-    }
-
     /// The peer declined with the out-of-sync flag: it doesn't know the link group that we took,
     /// so nobody else shall be put there.
     pub(crate) fn out_of_sync(&self) {
@@ -123,6 +118,7 @@ impl Contact {
                 }
                 Some(Ok(())) => {
                     self.link_confirmed()?;
+                    self.parts.works();
                     self.hand_over()
                 }
             },

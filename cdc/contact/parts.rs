@@ -216,6 +216,13 @@ impl Parts {
         }
     }
 
+    /// The link was confirmed: what failed between these ports meanwhile doesn't count.
+    pub(super) fn works(&self) {
+        if let Ok(group) = self.group() {
+            avoid::forget(group.key.local_gid, group.key.peer_gid);
+        }
+    }
+
     /// Remembers whom CONFIRM LINK kicks.
     pub(super) fn set_link_waiter(&mut self, waiter: Arc<Waiter>) {
         self.link_waiter = Some(waiter);

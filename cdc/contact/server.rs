@@ -23,11 +23,13 @@ use crate::{
         Key,
         Settings,
         Waiter,
-        Wake,
-        MAX_CONNS,
-        MIN_CONNS, //
+        Wake, //
     },
     proto::{
+        clc::{
+            Limits,
+            Terms, //
+        },
         eid::Eid,
         llc::Role,
         reason::Reason,
@@ -36,10 +38,7 @@ use crate::{
                 Accept,
                 FirstContact, //
             },
-            clc_proposal::{
-                Proposal,
-                RELEASE, //
-            }, //
+            clc_proposal::Proposal, //
         }, //
     }, //
 };
@@ -127,7 +126,7 @@ impl Contact {
         }
     }
 
-    /// The client's CONFIRM came. Process context, may sleep on local hardware.
+    /// The client's CONFIRM came; the CLC machine has seen that it fits our ACCEPT. Process context, may sleep on local hardware.
     pub(crate) fn on_confirm(&mut self, confirm: &Accept) -> Result<(), Reason> {
         let step = core::mem::replace(&mut self.step, Step::Over);
         if !matches!(step, Step::AwaitConfirm) {
@@ -150,10 +149,6 @@ impl Contact {
         let Side::Server(peer) = &self.side else {
             return Err(Reason::INTERR);
         };
-        check_echo(&self.hello, confirm)?;
-        if !confirm.mtu_valid() {
-            return Err(Reason::ERR_RDYLNK);
-        }
         let link = &self.parts.link;
         link.connect(&PeerQp {
             gid: peer.gid,
@@ -196,35 +191,18 @@ fn negotiate(
     proposal: &Proposal,
     direct: bool,
 ) -> Result<(u8, FirstContact), Reason> {
-    let release = proposal.release.min(RELEASE);
-    if release == 0 {
-        return Ok((MAX_CONNS, FirstContact::new(direct, 0, &host::name(), 0, 0)));
-    }
-    let max_conns = proposal.max_conns.min(settings.max_conns);
-    if max_conns < MIN_CONNS {
-        return Err(Reason::MAXCONNERR);
-    }
-    let max_links = proposal.max_links.min(settings.max_links).min(1);
-    if max_links < 1 {
-        return Err(Reason::MAXLINKERR);
-    }
-    let fce = FirstContact::new(direct, release, &host::name(), max_conns, max_links);
-    Ok((max_conns, fce))
-}
-
-/// A client of release 1 or later must repeat what was agreed.
-fn check_echo(hello: &Accept, confirm: &Accept) -> Result<(), Reason> {
-    let (Some(ours), Some(theirs)) = (&hello.fce, &confirm.fce) else {
-        return Err(Reason::RELEASEERR);
+    let own = Limits {
+        max_conns: settings.max_conns,
+        // More than one link isn't supported yet.
+        max_links: settings.max_links.min(1),
     };
-    if ours.release != theirs.release {
-        return Err(Reason::RELEASEERR);
-    }
-    if ours.release > 0 && ours.max_conns != theirs.max_conns {
-        return Err(Reason::MAXCONNERR);
-    }
-    if ours.release > 0 && ours.max_links != theirs.max_links {
-        return Err(Reason::MAXLINKERR);
-    }
-    Ok(())
+    let terms = Terms::decide(proposal, own)?;
+    let fce = FirstContact::new(
+        direct,
+        terms.release,
+        &host::name(),
+        terms.max_conns,
+        terms.max_links,
+    );
+    Ok((terms.max_conns, fce))
 }

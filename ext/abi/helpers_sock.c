@@ -317,11 +317,6 @@ bool smc_rs_tcp_corked(const struct sock *sk)
 	return tcp_sk(sk)->nonagle & TCP_NAGLE_CORK;
 }
 
-bool smc_rs_tcp_has_data(const struct sock *sk)
-{
-	return !skb_queue_empty_lockless(&sk->sk_receive_queue);
-}
-
 /*
  * Copies up to len unread bytes from the receive queue without consuming them, under lock_sock.
  * Not by MSG_PEEK: SO_PEEK_OFF of the user would shift it.
@@ -465,11 +460,6 @@ struct net *smc_rs_seq_net(struct seq_file *m)
 void *smc_rs_net_generic(const struct net *net, unsigned int id)
 {
 	return net_generic(net, id);
-}
-
-bool smc_rs_net_is_init(const struct net *net)
-{
-	return net_eq(net, &init_net);
 }
 
 unsigned long smc_rs_regs_arg(struct pt_regs *regs, unsigned int n)

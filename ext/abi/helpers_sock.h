@@ -67,7 +67,6 @@ void smc_rs_tcp_set_congested(struct sock *sk, bool (*fn)(const struct sock *sk)
 bool smc_rs_req_smc_ok(const struct request_sock *req);
 bool smc_rs_tcp_acked(const struct sock *sk);
 bool smc_rs_tcp_corked(const struct sock *sk);
-bool smc_rs_tcp_has_data(const struct sock *sk);
 int smc_rs_tcp_peek(struct sock *sk, void *buf, int len);
 int smc_rs_tcp_consume(struct sock *sk, size_t len);
 int smc_rs_tcp_send(struct sock *sk, const void *buf, size_t len);
@@ -85,7 +84,6 @@ struct proc_dir_entry *smc_rs_proc_net(struct net *net, const char *name,
 void smc_rs_proc_net_remove(struct net *net, const char *name);
 struct net *smc_rs_seq_net(struct seq_file *m);
 void *smc_rs_net_generic(const struct net *net, unsigned int id);
-bool smc_rs_net_is_init(const struct net *net);
 unsigned long smc_rs_regs_arg(struct pt_regs *regs, unsigned int n);
 unsigned long smc_rs_regs_ret(struct pt_regs *regs);
 

@@ -14,11 +14,6 @@ size_t smc_rs_iov_iter_count(const struct iov_iter *i)
 	return iov_iter_count(i);
 }
 
-void smc_rs_iov_iter_advance(struct iov_iter *i, size_t bytes)
-{
-	iov_iter_advance(i, bytes);
-}
-
 /* Contiguous pages if they can be had cheaply, else virtually contiguous ones. */
 void *smc_rs_ring_alloc(size_t len, bool *contiguous)
 {

@@ -6,7 +6,6 @@
 #include <rdma/ib_verbs.h>
 
 size_t smc_rs_iov_iter_count(const struct iov_iter *i);
-void smc_rs_iov_iter_advance(struct iov_iter *i, size_t bytes);
 
 void *smc_rs_ring_alloc(size_t len, bool *contiguous);
 void smc_rs_ring_free(void *p, size_t len, bool contiguous);

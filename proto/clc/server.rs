@@ -105,11 +105,6 @@ impl Server {
         }
     }
 
-    /// The proposal that is going to come must be declined with this reason.
-    pub(crate) fn refuse(&mut self, reason: Reason) {
-        self.refusal = Some(reason);
-    }
-
     /// TCP has acknowledged all that was sent.
     pub(crate) fn on_acked(&mut self, now: Ms) {
         if self.common.sending() || self.common.decided() {
@@ -477,7 +472,7 @@ mod tests {
         assert_eq!(offer(Both, D), Err(Reason::NOSMCDDEV));
         assert_eq!(offer(Both, Both), Ok(()));
         let mut s = Server::new(0);
-        s.refuse(Reason::OPTUNSUPP);
+        s.contact_failed(Reason::OPTUNSUPP, 1);
         assert!(feed(&mut s, &proposal_bytes()));
         assert_eq!(declined_with(s.poll_transmit()), Some(Reason::OPTUNSUPP));
         assert_eq!(s.poll(), fell_back(Reason::OPTUNSUPP, Reason::NONE));

@@ -30,21 +30,22 @@ use super::wire::cdc::{
     ConnFlags,
     ProdFlags, //
 };
+#[cfg(test)]
 pub(crate) use close::Phase;
 pub(crate) use input::{
     PeerFault,
     RxEffects, //
 };
+#[cfg(test)]
+pub(crate) use plan::Write;
 pub(crate) use plan::{
     TxDone,
     TxPlan,
-    Write,
     MAX_WRITES, //
 };
 pub(crate) use rx::AckDecision;
 pub(crate) use tx::{
     TxBlocked,
-    TxEffects,
     TxGrant, //
 };
 pub(crate) use urgent::NoUrgent;

@@ -42,18 +42,6 @@ impl TxDone {
     pub(super) fn upto(self) -> Pos {
         self.upto
     }
-
-    /// As a number, for transports that carry one.
-    pub(crate) fn to_raw(self) -> u64 {
-        self.upto.get()
-    }
-
-    /// From the number of [`TxDone::to_raw`].
-    pub(crate) fn from_raw(raw: u64) -> Self {
-        Self {
-            upto: Pos::new(raw),
-        }
-    }
 }
 
 /// Writes, then one message; both go out in this order on one link.
@@ -297,16 +285,6 @@ mod tests {
         assert_eq!(conn.plan_tx(), None);
         assert!(conn.finished());
         assert!(conn.drained());
-        Ok(())
-    }
-
-    #[test]
-    fn done_as_a_number() -> Result<(), Oops> {
-        let mut conn = connection()?;
-        send(&mut conn, 77)?;
-        let done = post(&mut conn)?.done;
-        assert_eq!(done.to_raw(), 77);
-        assert_eq!(TxDone::from_raw(77), done);
         Ok(())
     }
 }

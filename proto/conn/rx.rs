@@ -127,11 +127,6 @@ impl Connection {
         }
     }
 
-    /// Has the next plan tell the peer what we read, even if there is nothing else to say.
-    pub(crate) fn request_ack(&mut self) {
-        self.rx.ack = true;
-    }
-
     /// Readable bytes.
     pub(crate) fn readable(&self) -> usize {
         size(self.rx.readable())
@@ -218,9 +213,6 @@ mod tests {
         let mut cdc = message(1, 0, 0)?;
         cdc.flags = ProdFlags::UPDATE_REQUESTED;
         assert!(conn.on_cdc(&cdc)?.push);
-        let _ = post(&mut conn)?;
-        assert_eq!(conn.plan_tx(), None);
-        conn.request_ack();
         let _ = post(&mut conn)?;
         assert_eq!(conn.plan_tx(), None);
         Ok(())

@@ -235,6 +235,7 @@ impl Connection {
     }
 
     /// Messages planned and not completed.
+    #[cfg(test)]
     pub(crate) fn pending(&self) -> u32 {
         self.tx.pending
     }

@@ -46,6 +46,10 @@ pub(crate) type PeerFault = WireError;
 pub(crate) const WAIT: Ms = 2_000;
 /// How long the client waits for CONFIRM LINK.
 pub(crate) const WAIT_CONFIRM_LINK: Ms = 4_000;
+/// How long a client or server waits for the answer to CONFIRM RKEY or DELETE RKEY. Linux waits
+/// 2 s; a peer whose many connections all ask at once may need longer, and the other side's CLC
+/// clock, which runs meanwhile, allows 6 s.
+pub(crate) const WAIT_RKEY: Ms = 5_000;
 
 /// How many messages can wait for being sent.
 const TX_MAX: usize = 16;
@@ -97,6 +101,13 @@ pub(crate) enum RkeyAnswer {
     /// It is noted.
     Ok,
     /// There is no room for it.
+    #[cfg_attr(
+        not(any(test, smc_rs_kunit)),
+        expect(
+            dead_code,
+            reason = "a group with one link needs no table of the peer's keys"
+        )
+    )]
     Refused,
     /// There is no room for it, but may be later.
     Retry,
@@ -227,19 +238,9 @@ impl Llc {
         }
     }
 
-    /// Number of the link; of a client before CONFIRM LINK came, what it was told at first.
-    pub(crate) fn link_num(&self) -> u8 {
-        self.config.link.link_num
-    }
-
     /// Whether the link was confirmed and is not gone.
     pub(crate) fn active(&self) -> bool {
         self.link == LinkState::Active
-    }
-
-    /// Changes the period of TEST LINK; 0 is never.
-    pub(crate) fn set_test_period(&mut self, period: Ms) {
-        self.config.test_period = period;
     }
 
     /// Server: the queue pair can send; sends CONFIRM LINK.

@@ -122,7 +122,7 @@ mod tests {
                 Some(LlcEvent::LinkConfirmed { peer: client })
             );
             assert!(p.client.active() && p.server.active());
-            assert_eq!(p.client.link_num(), 5);
+            assert_eq!(p.client.config.link.link_num, 5);
             assert_eq!(p.client.poll_timeout(), None);
             assert_eq!(p.server.poll_timeout(), None);
         }
@@ -219,8 +219,8 @@ mod tests {
         let mut p = Pair::active(0);
         assert!(p.client.confirm_rkey(1, 11, 0, 0).is_ok());
         assert!(p.client.confirm_rkey(2, 22, 0, 0).is_ok());
-        assert_eq!(p.client.poll_timeout(), Some(2_000));
-        p.client.handle_timeout(2_000);
+        assert_eq!(p.client.poll_timeout(), Some(5_000));
+        p.client.handle_timeout(5_000);
         let timed_out = |id| {
             Some(LlcEvent::RkeyRefused {
                 id,
@@ -326,7 +326,7 @@ mod tests {
         p.client.test_link(6);
         assert!(sends(&mut p.client, &bytes([0x27, 44, 0, 0], &[])));
         assert!(p.client.poll_transmit().is_none());
-        p.client.set_test_period(10);
+        p.client.config.test_period = 10;
         assert!(p.exchange(7));
     }
 
@@ -368,7 +368,7 @@ mod tests {
         let deletes = LlcEvent::PeerDeletesLink {
             all: false,
             orderly: true,
-            reason: LinkReason::LOST_PATH,
+            reason: LinkReason(0x0001_0000),
         };
         assert_eq!(p.client.poll(), Some(deletes));
     }

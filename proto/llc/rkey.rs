@@ -7,7 +7,7 @@ use super::{
     LlcEvent,
     QueueFull,
     Refusal,
-    WAIT, //
+    WAIT_RKEY, //
 };
 use crate::proto::{
     time::{
@@ -90,7 +90,7 @@ impl RkeyFlow {
         }
         let request = self.queue.pop()?;
         self.current = Some(request);
-        self.timer = Deadline::after(now, WAIT);
+        self.timer = Deadline::after(now, WAIT_RKEY);
         Some(match request {
             Request::Confirm { rkey, vaddr, .. } => Body::ConfirmRkey {
                 negative: false,

@@ -146,14 +146,6 @@ impl FirstContact {
         }
     }
 
-    /// The host name for people, without padding; empty if it is not ASCII.
-    pub(crate) fn host_name(&self) -> &str {
-        if !self.host.is_ascii() {
-            return "";
-        }
-        core::str::from_utf8(self.host.trim_ascii_end()).unwrap_or("")
-    }
-
     /// Reads it at its place in a message.
     fn parse(msg: &[u8]) -> Option<Self> {
         let raw: RawFce = read_at(msg, FCE_OFFSET)?;
@@ -495,7 +487,7 @@ mod tests {
     fn release_0_does_not_tell_limits() -> Result<(), WireError> {
         let fce = FirstContact::new(false, 0, b"a\xffb\0c", 32, 2);
         assert_eq!((fce.max_conns, fce.max_links), (0, 0));
-        assert_eq!(fce.host_name(), "a?b");
+        assert_eq!(fce.host.trim_ascii_end(), b"a?b");
         let accept = Accept {
             fce: Some(fce),
             ..first()
@@ -504,11 +496,6 @@ mod tests {
         accept.emit_accept(&mut buf);
         assert_eq!(buf.as_slice().get(104..106), Some(&[0, 0x20][..]));
         assert_eq!(Accept::parse(buf.as_slice())?, accept);
-        let foreign = FirstContact {
-            host: [0xc1; 32],
-            ..fce
-        };
-        assert_eq!(foreign.host_name(), "");
         Ok(())
     }
 

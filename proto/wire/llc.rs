@@ -94,16 +94,12 @@ pub(crate) struct LinkReason(pub(crate) u32);
 impl LinkReason {
     /// Response: done.
     pub(crate) const OK: Self = Self(0);
-    /// Request: the path is lost.
-    pub(crate) const LOST_PATH: Self = Self(0x0001_0000);
     /// Request: an operator wants it.
     pub(crate) const OPERATOR: Self = Self(0x0002_0000);
     /// Request: the program ends, or nothing uses the link group.
     pub(crate) const PROGRAM: Self = Self(0x0003_0000);
     /// Request: the peer broke the protocol.
     pub(crate) const PROTOCOL: Self = Self(0x0004_0000);
-    /// Request: an asymmetric link is not needed any more.
-    pub(crate) const ASYMMETRIC: Self = Self(0x0005_0000);
     /// Response: no such link.
     pub(crate) const UNKNOWN_LINK: Self = Self(0x0010_0000);
 }

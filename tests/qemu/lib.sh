@@ -63,7 +63,7 @@ on_exit() {
 		for ns in h1 h2; do
 			[[ -e /run/netns/$ns ]] || continue
 			echo "== $ns"
-			ip netns exec "$ns" cat /proc/net/smc /proc/net/smc6 /proc/net/smc_stat 2>/dev/null
+			ip netns exec "$ns" cat /proc/net/smc /proc/net/smc6 /proc/net/smc_lgr /proc/net/smc_stat 2>/dev/null
 			ip netns exec "$ns" rdma link 2>/dev/null
 		done
 	fi

@@ -297,7 +297,7 @@ impl Pair {
             assert!(w.src as usize + w.len as usize <= side.sndbuf.len());
             side.wire.push_back(Packet::Write(*w));
         }
-        let packet = Packet::Message(plan.cdc.emit(), TxDone::from_raw(plan.done.to_raw()));
+        let packet = Packet::Message(plan.cdc.emit(), plan.done);
         side.wire.push_back(packet);
         side.wanted |= side.conn.posted();
         true
@@ -508,10 +508,7 @@ impl Pair {
             49..=54 => drop(self.deliver(at)),
             55..=60 => drop(self.complete(at)),
             61 => self.repeat(at, usize::from(arg) % 4),
-            62 => {
-                self.sides[at].conn.request_ack();
-                self.sides[at].wanted = true;
-            }
+            62 => self.sides[at].wanted = true,
             _ => self.ending(at, arg),
         }
         self.sides[0].check();
