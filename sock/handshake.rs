@@ -396,6 +396,8 @@ pub(super) fn server_work(state: &State) {
             false
         }
     };
+    // A child that is gone is discarded with its own `hs` taken again.
+    drop(hs);
     listen::child_decided(state, alive);
 }
 
