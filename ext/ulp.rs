@@ -188,6 +188,12 @@ pub(crate) fn get<T: SlotOwner>(sk: &Sk) -> Slot<T> {
     Slot::Ours(unsafe { clone_raw(data.cast()) })
 }
 
+/// Whether `sk`'s slot is empty.
+pub(crate) fn is_free(sk: &Sk) -> bool {
+    // SAFETY: A live sock.
+    unsafe { bindings::smc_rs_ulp_ops(sk.as_raw()) }.is_null()
+}
+
 /// Clones the reference behind a slot's data.
 ///
 /// # Safety

@@ -69,8 +69,12 @@ fn state_of(sk: &Sk) -> Option<State> {
 
 /// Looks up the state; completes a decided fall-back.
 fn enter(sock: &Socket) -> Entered {
-    match sock.sk().and_then(state_of) {
-        None => Entered::Tcp(ModuleRef::try_get()),
+    let Some(sk) = sock.sk() else {
+        return Entered::Tcp(ModuleRef::try_get());
+    };
+    match state_of(sk) {
+        // A ULP that TCP is asked for copies the ops: they must not be ours.
+        None => Entered::Tcp(fallback::settle(sock, sk)),
         Some(state) if state.phase() == Phase::FellBack => {
             Entered::Tcp(fallback::swap(sock, &state))
         }
