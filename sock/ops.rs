@@ -204,8 +204,11 @@ impl StreamOps for Smc {
         }
     }
 
-    fn getsockopt(sock: &Socket, _level: c_int, _name: c_int) -> Answer {
-        let _state = enter!(sock);
+    fn getsockopt(sock: &Socket, level: c_int, name: c_int) -> Answer {
+        let state = enter!(sock);
+        if proto_ops::is_zerocopy_receive(level, name) && state.phase() != Phase::Idle {
+            return EINVAL.into();
+        }
         forward()
     }
 
