@@ -454,7 +454,12 @@ unsafe extern "C" fn on_clone<T: SlotOwner>(
 ///
 /// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn on_syn<T: SlotOwner>(sk: *const bindings::sock) -> bool {
+    // A child that was promised SMC must not get to a listener of TCP.
     // SAFETY: TCP passes a live listener.
+    if unsafe { bindings::smc_rs_may_migrate(sk) } {
+        return true;
+    }
+    // SAFETY: As above.
     match get::<T>(unsafe { Sk::from_raw(sk.cast_mut()) }) {
         Slot::Ours(this) => T::congested(&this),
         _ => true,

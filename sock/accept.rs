@@ -46,7 +46,7 @@ pub(super) fn accept(
     }
     let timeo = state.sk().rcvtimeo(arg.nonblock());
     let result = wait_until(state.sk(), Mode::Exclusive, timeo, || {
-        if state.sk().state() != TcpState::Listen {
+        if state.phase() != Phase::Listening || state.sk().state() != TcpState::Listen {
             return Some(Err(EINVAL));
         }
         next(state, arg).map(Ok)

@@ -70,11 +70,10 @@ pub(super) struct Closing {
 
 /// close() on a socket with a state.
 pub(super) fn release(state: &State) -> Answer {
-    match state.phase() {
-        Phase::Listening => listen::stop(state),
-        Phase::Connecting | Phase::Child => give_up_handshake(state),
-        _ => {}
+    if state.phase() == Phase::Listening || state.listener.in_use() {
+        listen::stop(state);
     }
+    give_up_handshake(state);
     match state.set_conn(None) {
         Some(conn) if state.phase() == Phase::Active => return close(state, conn),
         Some(conn) => conn.abort(),
@@ -84,11 +83,14 @@ pub(super) fn release(state: &State) -> Answer {
     Answer::Forward(Some(ModuleRef::get()))
 }
 
-/// The user closes in the middle of a handshake: CLC is under way, so TCP ends by reset.
+/// No handshake goes on: a contact holds the state, which would hold it for ever. If the user
+/// closes in the middle of one, CLC is under way, so TCP ends by reset.
 fn give_up_handshake(state: &State) {
     let mut hs = state.hs.lock();
     drop(core::mem::replace(&mut *hs, Handshake::None));
     if state.phase().undecided() {
+        // What waits for its time to come holds the state: it runs at once, and finds nothing.
+        UlpSocket::kick(state);
         let sk = state.sk().lock();
         if matches!(sk.state(), TcpState::Established | TcpState::CloseWait) {
             sk.set_close_by_reset(true);
@@ -214,6 +216,8 @@ fn finish(state: &State, closing: Closing, reset: bool) {
         let sk = state.sk().lock();
         state.set_phase(Phase::Idle);
         UlpSocket::make_plain(state, &sk);
+        // TCP would send a reset for what was not read.
+        sk.purge();
         sk.set_close_by_reset(reset);
     }
     drop(closing.private);
