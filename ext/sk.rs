@@ -460,6 +460,12 @@ impl Socket {
         NonNull::new(ptr).map(|p| unsafe { Sk::from_raw(p.as_ptr()) })
     }
 
+    /// Whether connect() is under way; its end has not been told yet.
+    pub(crate) fn connecting(&self) -> bool {
+        // SAFETY: A live socket.
+        unsafe { (*self.as_raw()).state == bindings::socket_state_SS_CONNECTING }
+    }
+
     /// Whether a file belongs to it: false for sockets made by the kernel for itself.
     pub(crate) fn has_file(&self) -> bool {
         // SAFETY: A live socket.
