@@ -51,6 +51,10 @@ pub(super) fn accept(
         }
         next(state, arg).map(Ok)
     });
+    if result.is_err() && state.listener.has_ready() {
+        // The event may have woken this caller only, who leaves for a signal or the time.
+        state.original_data_ready();
+    }
     match result {
         Ok(Ok(child)) => {
             hand_over(sock, new, child, arg);
