@@ -3,7 +3,7 @@
 //! SMC-R stream sockets: TCP-compatible sockets whose payload moves by RDMA.
 //!
 //! The crate root holds the lints, the module's declaration and its registrations. Layers, from
-//! the top: `sock`, `cdc`, `rmb`, `lgr`, `ib`, with `sysctl` and `netlink` beside them, the pure
+//! the top: `sock`, `cdc`, `lgr`, `rmb`, `ib`, with `sysctl` and `netlink` beside them, the pure
 //! `proto` used by all, and `ext`, the only layer that may contain `unsafe`.
 #![deny(unsafe_code)]
 

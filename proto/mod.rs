@@ -16,7 +16,6 @@
     clippy::panic,
     clippy::unwrap_used
 )]
-// Temporary: the layers above don't use all of this yet. Goes when they do.
 
 pub(crate) mod clc;
 pub(crate) mod conn;

@@ -5,7 +5,6 @@
 //! Sizes are 16 KiB times a power of two. Each link group keeps a pool of rings that earlier
 //! connections used: they stay mapped and registered, and the peer keeps knowing their keys, so
 //! that a later connection needs neither memory nor an exchange with the peer.
-// Temporary: the layer above does not use all of this yet. Goes when it does.
 
 mod pool;
 mod ring;
