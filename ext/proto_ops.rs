@@ -266,6 +266,11 @@ pub(crate) fn is_tcp_ulp(level: c_int, name: c_int) -> bool {
     level == bindings::SOL_TCP as c_int && name == bindings::TCP_ULP as c_int
 }
 
+/// getsockopt(IPPROTO_TCP, TCP_ZEROCOPY_RECEIVE), which reads TCP's queue.
+pub(crate) fn is_zerocopy_receive(level: c_int, name: c_int) -> bool {
+    level == bindings::SOL_TCP as c_int && name == bindings::TCP_ZEROCOPY_RECEIVE as c_int
+}
+
 /// setsockopt(IPPROTO_IPV6, IPV6_ADDRFORM).
 pub(crate) fn is_addrform(level: c_int, name: c_int) -> bool {
     level == bindings::SOL_IPV6 as c_int && name == 1

@@ -4,6 +4,7 @@
 
 use super::{
     abi::bindings,
+    module::ModuleRef,
     proto_ops::{
         tcp_ops,
         AcceptArg,
@@ -221,12 +222,14 @@ unsafe extern "C" fn ioctl<T: StreamOps>(
 ) -> c_int {
     // SAFETY: The kernel passes a live socket.
     let s = unsafe { Socket::from_raw(sock) };
+    let mut keep = None;
     if s.sk().is_some() {
-        if let Answer::Done(r) = T::ioctl(s, cmd) {
-            return ioctl_answer(r, arg);
+        match T::ioctl(s, cmd) {
+            Answer::Done(r) => return ioctl_answer(r, arg),
+            Answer::Forward(k) => keep = k,
         }
     }
-    forward!(sock, |_, _| Answer::Forward(None), ioctl(sock, cmd, arg))
+    forward!(sock, |_, _| Answer::Forward(keep), ioctl(sock, cmd, arg))
 }
 
 /// The kernel calls this.
@@ -242,15 +245,17 @@ unsafe extern "C" fn compat_ioctl<T: StreamOps>(
 ) -> c_int {
     // SAFETY: The kernel passes a live socket.
     let s = unsafe { Socket::from_raw(sock) };
+    let mut keep = None;
     if s.sk().is_some() {
-        if let Answer::Done(r) = T::ioctl(s, cmd) {
+        match T::ioctl(s, cmd) {
             // SAFETY: No preconditions.
-            return ioctl_answer(r, unsafe { bindings::smc_rs_compat_ptr(arg) });
+            Answer::Done(r) => return ioctl_answer(r, unsafe { bindings::smc_rs_compat_ptr(arg) }),
+            Answer::Forward(k) => keep = k,
         }
     }
     forward!(
         sock,
-        |_, _| Answer::Forward(None),
+        |_, _| Answer::Forward(keep),
         compat_ioctl(sock, cmd, arg)
     )
 }
@@ -365,7 +370,7 @@ unsafe extern "C" fn recvmsg<T: StreamOps>(
 /// Forwards where TCP's queues may be used, else `refused`.
 fn queues<T: StreamOps>(sk: &Sk, refused: Error) -> Answer {
     if T::tcp_queues(sk) {
-        Answer::Forward(None)
+        Answer::Forward(ModuleRef::try_get())
     } else {
         refused.into()
     }
@@ -401,6 +406,8 @@ unsafe extern "C" fn splice_read<T: StreamOps>(
     let Some(sk) = s.sk() else {
         return ENOTCONN.to_errno() as isize;
     };
+    // Both sleep, and meanwhile the socket may stop being ours.
+    let _keep = ModuleRef::try_get();
     if !T::tcp_queues(sk) {
         // SAFETY: As above; this reads by our recvmsg into pages of the pipe's own.
         return unsafe { bindings::smc_rs_copy_splice(sock, ppos, pipe, len, flags) };
@@ -506,6 +513,7 @@ unsafe extern "C" fn sendmsg_locked<T: StreamOps>(
     if !T::tcp_queues(s) {
         return EOPNOTSUPP.to_errno();
     }
+    let _keep = ModuleRef::try_get();
     // SAFETY: TCP's table.
     unsafe {
         match (*tcp_ops(s)).sendmsg_locked {

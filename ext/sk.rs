@@ -333,6 +333,13 @@ impl Sk {
         unsafe { bindings::smc_rs_tcp_corked(self.as_raw()) }
     }
 
+    /// Whether `n` children are more than listen()'s backlog allows; as TCP counts.
+    pub(crate) fn backlog_full(&self, n: i32) -> bool {
+        // SAFETY: By the type invariants.
+        let max = unsafe { bindings::smc_rs_max_backlog(self.as_raw()) };
+        u32::try_from(n).unwrap_or(0) > max
+    }
+
     /// Remembers that a writer waits for space (SIGIO).
     pub(crate) fn set_nospace(&self) {
         // SAFETY: By the type invariants.
@@ -380,6 +387,12 @@ impl SkLocked<'_> {
     pub(crate) fn consume(&self, len: usize) {
         // SAFETY: The lock is held.
         unsafe { bindings::smc_rs_tcp_consume(self.as_raw(), len) };
+    }
+
+    /// Throws away what TCP's receive queue holds.
+    pub(crate) fn purge(&self) {
+        // SAFETY: The lock is held.
+        unsafe { bindings::smc_rs_tcp_purge(self.as_raw()) };
     }
 
     /// Sends a CLC message, never sleeping and past cork and Nagle. `false`: TCP took none or
@@ -445,6 +458,12 @@ impl Socket {
         let ptr = unsafe { (*self.as_raw()).sk };
         // SAFETY: An attached sock lives as long as the socket.
         NonNull::new(ptr).map(|p| unsafe { Sk::from_raw(p.as_ptr()) })
+    }
+
+    /// Whether connect() is under way; its end has not been told yet.
+    pub(crate) fn connecting(&self) -> bool {
+        // SAFETY: A live socket.
+        unsafe { (*self.as_raw()).state == bindings::socket_state_SS_CONNECTING }
     }
 
     /// Whether a file belongs to it: false for sockets made by the kernel for itself.

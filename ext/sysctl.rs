@@ -7,11 +7,13 @@
 use super::{
     abi::bindings,
     net::NetPtr,
-    netns::Setting, //
+    netns::Setting,
+    static_mutex::StaticMutex, //
 };
 use core::ptr::NonNull;
 use kernel::{
     prelude::*,
+    static_lock_class,
     sync::atomic::{
         Full,
         Relaxed, //
@@ -132,7 +134,9 @@ unsafe extern "C" fn switch(
     // SAFETY: `extra1` of a switch is the callback that `register` put there.
     let change =
         unsafe { core::mem::transmute::<*mut c_void, fn(bool) -> Result>((*table).extra1) };
-    // Only the writer that changes the value calls back; a refusal restores it.
+    // Only the writer that changes the value calls back; a refusal restores it. One at a time:
+    // the callbacks come in the order of the changes.
+    let _one = SWITCHES.lock();
     let old = value.xchg(new, Full);
     if old != new {
         if let Err(e) = change(new != 0) {
@@ -143,5 +147,7 @@ unsafe extern "C" fn switch(
     0
 }
 
+static SWITCHES: StaticMutex<()> =
+    StaticMutex::new((), c"smc_rs_sysctl_switches", static_lock_class!());
 static ZERO: c_int = 0;
 static ONE: c_int = 1;

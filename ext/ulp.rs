@@ -188,6 +188,12 @@ pub(crate) fn get<T: SlotOwner>(sk: &Sk) -> Slot<T> {
     Slot::Ours(unsafe { clone_raw(data.cast()) })
 }
 
+/// Whether `sk`'s slot is empty.
+pub(crate) fn is_free(sk: &Sk) -> bool {
+    // SAFETY: A live sock.
+    unsafe { bindings::smc_rs_ulp_ops(sk.as_raw()) }.is_null()
+}
+
 /// Clones the reference behind a slot's data.
 ///
 /// # Safety
@@ -448,7 +454,15 @@ unsafe extern "C" fn on_clone<T: SlotOwner>(
 ///
 /// Only the kernel may call it, with the arguments that the operation is defined to have.
 unsafe extern "C" fn on_syn<T: SlotOwner>(sk: *const bindings::sock) -> bool {
-    // SAFETY: TCP passes a live listener.
+    // A child that was promised SMC must not get to a listener of TCP; and what was set on the
+    // listener since listen(), such as a key, counts, too.
+    // SAFETY: TCP passes a live listener; both only look.
+    if unsafe {
+        bindings::smc_rs_may_migrate(sk) || !bindings::smc_rs_tcp_may_offer(sk.cast_mut())
+    } {
+        return true;
+    }
+    // SAFETY: As above.
     match get::<T>(unsafe { Sk::from_raw(sk.cast_mut()) }) {
         Slot::Ours(this) => T::congested(&this),
         _ => true,

@@ -46,11 +46,15 @@ pub(super) fn accept(
     }
     let timeo = state.sk().rcvtimeo(arg.nonblock());
     let result = wait_until(state.sk(), Mode::Exclusive, timeo, || {
-        if state.sk().state() != TcpState::Listen {
+        if state.phase() != Phase::Listening || state.sk().state() != TcpState::Listen {
             return Some(Err(EINVAL));
         }
         next(state, arg).map(Ok)
     });
+    if result.is_err() && state.listener.has_ready() {
+        // The event may have woken this caller only, who leaves for a signal or the time.
+        state.original_data_ready();
+    }
     match result {
         Ok(Ok(child)) => {
             hand_over(sock, new, child, arg);

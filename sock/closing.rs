@@ -64,15 +64,16 @@ pub(super) struct Closing {
     left: usize,
     /// TCP ends by reset.
     reset: bool,
+    /// close() still waits on the private socket's queue: it must stay.
+    lingering: bool,
 }
 
 /// close() on a socket with a state.
 pub(super) fn release(state: &State) -> Answer {
-    match state.phase() {
-        Phase::Listening => listen::stop(state),
-        Phase::Connecting | Phase::Child => give_up_handshake(state),
-        _ => {}
+    if state.phase() == Phase::Listening || state.listener.in_use() {
+        listen::stop(state);
     }
+    give_up_handshake(state);
     match state.set_conn(None) {
         Some(conn) if state.phase() == Phase::Active => return close(state, conn),
         Some(conn) => conn.abort(),
@@ -82,11 +83,14 @@ pub(super) fn release(state: &State) -> Answer {
     Answer::Forward(Some(ModuleRef::get()))
 }
 
-/// The user closes in the middle of a handshake: CLC is under way, so TCP ends by reset.
+/// No handshake goes on: a contact holds the state, which would hold it for ever. If the user
+/// closes in the middle of one, CLC is under way, so TCP ends by reset.
 fn give_up_handshake(state: &State) {
     let mut hs = state.hs.lock();
     drop(core::mem::replace(&mut *hs, Handshake::None));
     if state.phase().undecided() {
+        // What waits for its time to come holds the state: it runs at once, and finds nothing.
+        UlpSocket::kick(state);
         let sk = state.sk().lock();
         if matches!(sk.state(), TcpState::Established | TcpState::CloseWait) {
             sk.set_close_by_reset(true);
@@ -116,6 +120,7 @@ fn close(state: &State, conn: Arc<Conn>) -> Answer {
         return Answer::Forward(Some(ModuleRef::get()));
     };
     let aborts = linger == Some(0);
+    let timeo = linger.filter(|t| *t > 0 && !exiting());
     {
         let mut closing = state.closing.lock();
         let sk = state.sk().lock();
@@ -127,6 +132,7 @@ fn close(state: &State, conn: Arc<Conn>) -> Answer {
             since: now_ms(),
             left: usize::MAX,
             reset: aborts,
+            lingering: timeo.is_some(),
         });
     }
     if aborts {
@@ -134,8 +140,11 @@ fn close(state: &State, conn: Arc<Conn>) -> Answer {
     } else {
         conn.close();
     }
-    if let Some(timeo) = linger.filter(|t| *t > 0 && !exiting()) {
+    if let Some(timeo) = timeo {
         linger_wait(state, &conn, timeo);
+        if let Some(closing) = &mut *state.closing.lock() {
+            closing.lingering = false;
+        }
     }
     UlpSocket::kick(state);
     Answer::Done(Ok(0))
@@ -144,11 +153,11 @@ fn close(state: &State, conn: Arc<Conn>) -> Answer {
 /// SO_LINGER: waits until the peer has everything, or the time is over.
 fn linger_wait(state: &State, conn: &Arc<Conn>, timeo: c_ulong) {
     let timeo = c_long::try_from(timeo).unwrap_or(c_long::MAX);
-    // The private socket, whose queue this sleeps on, must not go meanwhile: its owner's mutex
-    // is not held here, but `Closing` is only taken in `work`, which waits for the connection.
+    // The private socket, whose queue this sleeps on, stays: `work` leaves it while `lingering`.
     let _ = wait_until(state.sk(), Mode::Shared, timeo, || {
         let s = conn.status();
-        (s.drained || s.error.is_some() || s.peer_aborted).then_some(())
+        let over = state.over.load(Relaxed);
+        (over || s.drained || s.error.is_some() || s.peer_aborted).then_some(())
     });
 }
 
@@ -188,6 +197,11 @@ pub(super) fn work(state: &State) {
         closing.conn.abort();
     }
     let reset = closing.reset || broken;
+    if closing.lingering {
+        // close() was woken by the end of the connection, and kicks when it has left the queue.
+        closing.reset = reset;
+        return;
+    }
     let done = guard.take();
     drop(guard);
     if let Some(done) = done {
@@ -202,6 +216,8 @@ fn finish(state: &State, closing: Closing, reset: bool) {
         let sk = state.sk().lock();
         state.set_phase(Phase::Idle);
         UlpSocket::make_plain(state, &sk);
+        // TCP would send a reset for what was not read.
+        sk.purge();
         sk.set_close_by_reset(reset);
     }
     drop(closing.private);

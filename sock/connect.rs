@@ -4,7 +4,10 @@
 
 use super::{
     fallback,
-    handshake::Handshake,
+    handshake::{
+        reset,
+        Handshake, //
+    },
     listen,
     state::{
         Phase,
@@ -35,8 +38,9 @@ use kernel::{
 /// connect() on a socket with a state; `nonblock`: O_NONBLOCK.
 pub(super) fn connect(sock: &Socket, state: &State, addr: SockAddr, nonblock: bool) -> Answer {
     if addr.family() == Some(0) {
-        return disconnect(sock, state);
+        return disconnect(sock, state, addr);
     }
+    listen::settle(state);
     match state.phase() {
         Phase::Idle => match begin(sock, state, addr) {
             Ok(()) if state.phase() == Phase::FellBack => finish(sock, state, addr),
@@ -98,8 +102,11 @@ fn wait_for(sock: &Socket, state: &State, addr: SockAddr, nonblock: bool) -> Ans
     if nonblock {
         return EINPROGRESS.into();
     }
+    let generation = state.generation.load(Relaxed);
     let timeo = state.sk().sndtimeo(false);
     match wait::decision(state, timeo) {
+        // Another thread disconnected: as TCP's connect(), and never a new connection.
+        Ok(_) if state.generation.load(Relaxed) != generation => EPIPE.into(),
         Ok(_) => finish(sock, state, addr),
         Err(e) if e == EAGAIN => EINPROGRESS.into(),
         Err(e) => e.into(),
@@ -112,36 +119,45 @@ fn finish(sock: &Socket, state: &State, addr: SockAddr) -> Answer {
         return Answer::Forward(fallback::swap(sock, state));
     }
     let sk = state.sk().lock();
+    if state.phase() != Phase::Active && !sock.connecting() {
+        // Another thread was told why; a new connection is not meant.
+        return ECONNABORTED.into();
+    }
     match tcp_connect(sock, &sk, addr) {
         Ok(()) => Answer::Done(Ok(0)),
         Err(e) => e.into(),
     }
 }
 
-/// connect(AF_UNSPEC): ends whatever there is; TCP then disconnects.
-fn disconnect(sock: &Socket, state: &State) -> Answer {
-    let hs = core::mem::replace(&mut *state.hs.lock(), Handshake::None);
-    drop(hs);
-    match state.phase() {
-        Phase::FellBack => return Answer::Forward(fallback::swap(sock, state)),
-        Phase::Listening => listen::stop(state),
-        _ => {}
+/// connect(AF_UNSPEC): ends whatever there is, TCP's connection with it.
+fn disconnect(sock: &Socket, state: &State, addr: SockAddr) -> Answer {
+    if state.phase() == Phase::Listening {
+        listen::stop(state);
+    }
+    // Held to the end: neither a step nor another connect() comes between.
+    let mut hs = state.hs.lock();
+    drop(core::mem::replace(&mut *hs, Handshake::None));
+    if state.phase() == Phase::FellBack {
+        drop(hs);
+        return Answer::Forward(fallback::swap(sock, state));
     }
     if let Some(conn) = state.set_conn(None) {
         conn.abort();
     }
-    {
+    let result = {
         let sk = state.sk().lock();
         fallback::restore_rcvlowat(state, &sk);
-        // A listener's children may still look for the option until TCP has stopped it.
-        if state.phase() != Phase::Listening {
-            sk.set_option(false);
-        }
+        // TCP answers when it is disconnected, not before: it might hold bytes of a handshake.
+        let result = tcp_connect(sock, &sk, addr);
+        sk.set_option(false);
+        // Published by the phase: sleepers see both.
+        state.generation.add(1, Relaxed);
         state.set_phase(Phase::Idle);
-    }
-    state.generation.add(1, Relaxed);
-    state.sk().wake_all();
-    Answer::Forward(Some(ModuleRef::get()))
+        result
+    };
+    drop(hs);
+    fallback::wake(state);
+    Answer::Done(result.map(|()| 0))
 }
 
 /// shutdown() of a socket in its handshake: TCP's answer to one that is connecting is to give up.
@@ -151,13 +167,6 @@ pub(super) fn shutdown(_sock: &Socket, state: &State) -> Answer {
         return EALREADY.into();
     }
     drop(core::mem::replace(&mut *hs, Handshake::None));
-    {
-        let sk = state.sk().lock();
-        fallback::restore_rcvlowat(state, &sk);
-        state.set_phase(Phase::Idle);
-    }
-    drop(hs);
-    state.sk().abort(ECONNRESET);
-    fallback::wake(state);
+    reset(state, ECONNRESET);
     Answer::Done(Ok(0))
 }

@@ -14,16 +14,21 @@ use super::{
 };
 use crate::{
     ext::{
+        family::put_ops_ref,
         module::ModuleRef,
         proto_ops::{
             self,
             Table, //
         },
         sk::{
+            Sk,
             SkLocked,
             Socket, //
         },
-        ulp::UlpSocket, //
+        ulp::{
+            self,
+            UlpSocket, //
+        }, //
     },
     proto::reason::Reason,
     sysctl, //
@@ -75,13 +80,30 @@ pub(super) fn swap(sock: &Socket, state: &State) -> Option<ModuleRef> {
 /// As [`swap`], under the socket lock.
 pub(super) fn swap_locked(sock: &Socket, state: &State, sk: &SkLocked<'_>) -> Option<ModuleRef> {
     let keep = ModuleRef::get();
-    if UlpSocket::make_plain(state, sk) && proto_ops::table_of(sock) == Table::Smc {
-        // The slot is empty before TCP's own ops are there: nobody's ULP can meet ours.
-        proto_ops::set_table(sock, sk, Table::Other);
-        state.adopt_ops_ref(sk);
+    if UlpSocket::make_plain(state, sk) {
         table::remove(state.id);
+        if proto_ops::table_of(sock) == Table::Smc {
+            // The slot is empty before TCP's own ops are there: nobody's ULP can meet ours.
+            proto_ops::set_table(sock, sk, Table::Other);
+            state.adopt_ops_ref(sk);
+        }
     }
     Some(keep)
+}
+
+/// Gives a socket without a state TCP's own ops, if it has ours: one that a kernel user accepted
+/// on a listener of ours. Called inside an operation. Returns a reference that keeps our text.
+pub(super) fn settle(sock: &Socket, sk: &Sk) -> Option<ModuleRef> {
+    let keep = ModuleRef::try_get();
+    if proto_ops::table_of(sock) == Table::Smc {
+        let locked = sk.lock();
+        if ulp::is_free(sk) && proto_ops::table_of(sock) == Table::Smc {
+            proto_ops::set_table(sock, &locked, Table::Other);
+            // `keep` is there: the ops held the module until now.
+            put_ops_ref();
+        }
+    }
+    keep
 }
 
 /// Publishes a broken connection's error for SO_ERROR; softirq possible.

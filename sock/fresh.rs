@@ -54,11 +54,12 @@ enum Start {
 /// Gives a fresh socket its state, or makes it TCP where SMC can't be: no memory, no file (a
 /// kernel user), something configured that RDMA would bypass.
 fn start(sock: &Socket, sk: &Sk) -> Start {
-    let keep = ModuleRef::get();
     let locked = sk.lock();
     if proto_ops::table_of(sock) != Table::Fresh {
         return Start::NotFresh;
     }
+    // The socket's own references are there as long as it is fresh and locked.
+    let keep = ModuleRef::get();
     if !sock.has_file() || !locked.may_offer() {
         fresh_to_tcp(sock, &locked);
         return Start::Tcp(keep);
@@ -66,8 +67,9 @@ fn start(sock: &Socket, sk: &Sk) -> Start {
     match ulp::fill::<SmcSock>(&locked, take_fresh_ref(&locked)) {
         Ok(state) => {
             proto_ops::set_table(sock, &locked, Table::Smc);
-            drop(locked);
+            // Before anybody else can fall back and take it out.
             table::insert(&state);
+            drop(locked);
             Start::State(state)
         }
         Err(module) => {
@@ -77,6 +79,11 @@ fn start(sock: &Socket, sk: &Sk) -> Start {
             Start::Tcp(keep)
         }
     }
+}
+
+/// TCP answers. Meanwhile the socket may stop being ours, hence a reference of its own.
+fn tcp() -> Answer {
+    Answer::Forward(ModuleRef::try_get())
 }
 
 /// A call that came by a stale `fresh` pointer.
@@ -101,8 +108,11 @@ impl StreamOps for Fresh {
         let Some(sk) = sock.sk() else {
             return ENOTCONN.into();
         };
+        if stale(sock) {
+            return Smc::connect(sock, addr, flags);
+        }
         if addr.family().is_none() || addr.family() == Some(0) {
-            return Answer::Forward(None);
+            return tcp();
         }
         match start(sock, sk) {
             Start::State(state) => connect::connect(sock, &state, addr, proto_ops::nonblock(flags)),
@@ -126,28 +136,28 @@ impl StreamOps for Fresh {
         if stale(sock) {
             return Smc::sendmsg(sock, m, len);
         }
+        let keep = tcp();
         if m.flags() & msg::FASTOPEN != 0 {
             if let Some(sk) = sock.sk() {
-                let keep = ModuleRef::get();
-                fresh_to_tcp(sock, &sk.lock());
-                return Answer::Forward(Some(keep));
+                if !fresh_to_tcp(sock, &sk.lock()) {
+                    return Smc::sendmsg(sock, m, len);
+                }
             }
         }
-        Answer::Forward(None)
+        keep
     }
 
-    fn accept(sock: &Socket, new: &Socket, arg: &mut AcceptArg<'_>) -> Answer {
-        if stale(sock) {
-            return Smc::accept(sock, new, arg);
-        }
-        Answer::Forward(None)
+    fn accept(_: &Socket, _: &Socket, _: &mut AcceptArg<'_>) -> Answer {
+        // It is no listener, or wasn't when the call began. The kernel has given or will give the
+        // new socket the ops by which it called, and a child must not be `fresh`.
+        EINVAL.into()
     }
 
     fn getname(sock: &Socket, peer: bool) -> Answer {
         if stale(sock) {
             return Smc::getname(sock, peer);
         }
-        Answer::Forward(None)
+        tcp()
     }
 
     fn poll(sock: &Socket, table: &PollTable<'_>) -> Option<u32> {
@@ -161,14 +171,14 @@ impl StreamOps for Fresh {
         if stale(sock) {
             return Smc::ioctl(sock, cmd);
         }
-        Answer::Forward(None)
+        tcp()
     }
 
     fn shutdown(sock: &Socket, how: c_int) -> Answer {
         if stale(sock) {
             return Smc::shutdown(sock, how);
         }
-        Answer::Forward(None)
+        tcp()
     }
 
     fn setsockopt(sock: &Socket, level: c_int, name: c_int) -> Answer {
@@ -180,7 +190,7 @@ impl StreamOps for Fresh {
         if proto_ops::is_tcp_ulp(level, name) {
             return ENOTCONN.into();
         }
-        Answer::Forward(None)
+        tcp()
     }
 
     fn setsockopt_done(_: &Socket, _: c_int, _: c_int) {}
@@ -189,28 +199,28 @@ impl StreamOps for Fresh {
         if stale(sock) {
             return Smc::getsockopt(sock, level, name);
         }
-        Answer::Forward(None)
+        tcp()
     }
 
     fn recvmsg(sock: &Socket, m: &mut Msg<'_>, len: usize, flags: c_int) -> Answer {
         if stale(sock) {
             return Smc::recvmsg(sock, m, len, flags);
         }
-        Answer::Forward(None)
+        tcp()
     }
 
     fn splice_eof(sock: &Socket) -> Answer {
         if stale(sock) {
             return Smc::splice_eof(sock);
         }
-        Answer::Forward(None)
+        tcp()
     }
 
     fn peek_len(sock: &Socket) -> Answer {
         if stale(sock) {
             return Smc::peek_len(sock);
         }
-        Answer::Forward(None)
+        tcp()
     }
 
     fn tcp_queues(sk: &Sk) -> bool {

@@ -210,30 +210,34 @@ fn activate(state: &State, conn: Arc<Conn>) {
         conn.abort();
         return reset(state, ENOMEM);
     };
-    {
-        let sk = state.sk().lock();
-        fallback::restore_rcvlowat(state, &sk);
-        state.over.store(false, Relaxed);
-        drop(state.set_conn(Some(Arc::clone(&conn))));
-        state.set_phase(Phase::Active);
-    }
+    state.over.store(false, Relaxed);
+    drop(state.set_conn(Some(Arc::clone(&conn))));
     sysctl::state(state.sk().net()).count_smc(state.is_server());
     conn.set_autocork(sysctl::state(state.sk().net()).autocork());
     conn.set_urgent_inline(state.sk().oob_inline());
+    // Before anybody can use and close it: the end of a connection is told to its owner only.
     conn.set_owner(owner);
+    {
+        let sk = state.sk().lock();
+        fallback::restore_rcvlowat(state, &sk);
+        state.set_phase(Phase::Active);
+    }
     fallback::wake(state);
     // TCP may have ended before anybody watched it.
     UlpSocket::kick(state);
 }
 
-/// Ends the TCP connection with `err`; it is the application's error.
-fn reset(state: &State, err: Error) {
+/// Ends the TCP connection with `err`; it is the application's error. Process context.
+pub(super) fn reset(state: &State, err: Error) {
+    // In this order: while TCP answers, nothing of the handshake may be there to be read.
+    state.sk().abort(err);
     {
         let sk = state.sk().lock();
+        sk.purge();
+        sk.set_option(false);
         fallback::restore_rcvlowat(state, &sk);
         state.set_phase(Phase::Idle);
     }
-    state.sk().abort(err);
     fallback::wake(state);
 }
 

@@ -112,68 +112,90 @@ impl Listener {
         self.n_ready.load(Relaxed) > 0
     }
 
+    /// Whether there are children, ready or not.
+    pub(super) fn in_use(&self) -> bool {
+        self.n_ready.load(Relaxed) != 0 || self.n_shaking.load(Relaxed) != 0
+    }
+
+    /// The oldest ready child; `queue` is ours.
+    fn pop_ready(&self, queue: &mut Queue) -> Option<Child> {
+        let (_, node) = queue.ready.cursor_front_mut()?.remove_current();
+        self.n_ready.add(-1, Relaxed);
+        Some(node.to_key_value().1)
+    }
+
+    /// Any child at all, for stopping; `queue` is ours.
+    fn pop_any(&self, queue: &mut Queue) -> Option<Child> {
+        if let Some(child) = self.pop_ready(queue) {
+            return Some(child);
+        }
+        let (_, node) = queue.shaking.cursor_front_mut()?.remove_current();
+        self.n_shaking.add(-1, Relaxed);
+        Some(node.to_key_value().1)
+    }
+
     /// Whether SYNs shall be answered without the option; softirq.
     pub(super) fn congested(&self) -> bool {
         self.n_shaking.load(Relaxed) >= MAX_SHAKING
     }
 }
 
-impl Queue {
-    /// The oldest ready child.
-    fn pop_ready(&mut self) -> Option<Child> {
-        let (_, node) = self.ready.cursor_front_mut()?.remove_current();
-        Some(node.to_key_value().1)
-    }
-
-    /// Any child at all, for stopping.
-    fn pop_any(&mut self) -> Option<Child> {
-        if let Some(child) = self.pop_ready() {
-            return Some(child);
-        }
-        let (_, node) = self.shaking.cursor_front_mut()?.remove_current();
-        Some(node.to_key_value().1)
-    }
-}
-
 /// listen() on a socket with a state.
 pub(super) fn listen(sock: &Socket, state: &State, backlog: c_int) -> Answer {
-    match state.phase() {
-        Phase::Listening => return Answer::Forward(None),
-        Phase::Idle => {}
-        Phase::FellBack => return Answer::Forward(fallback::swap(sock, state)),
-        _ => return EINVAL.into(),
-    }
-    restart(state);
+    settle(state);
     {
         let sk = state.sk().lock();
-        if !sk.may_offer() {
-            state.set_phase(Phase::FellBack);
-        } else {
-            sk.set_option(true);
-            state.hook_syn(&sk);
-            state.set_phase(Phase::Listening);
+        match state.phase() {
+            Phase::Idle if sk.state() != TcpState::Close => return EINVAL.into(),
+            Phase::Idle if !sk.may_offer() => state.set_phase(Phase::FellBack),
+            Phase::Idle => {
+                sk.set_option(true);
+                state.hook_syn(&sk);
+                state.set_phase(Phase::Listening);
+            }
+            Phase::Listening | Phase::FellBack => {}
+            _ => return EINVAL.into(),
         }
     }
     if state.phase() == Phase::FellBack {
         return Answer::Forward(fallback::swap(sock, state));
     }
     let result = proto_ops::tcp_listen(sock, state.sk(), backlog);
-    if result.is_err() {
-        let sk = state.sk().lock();
-        if sk.state() != TcpState::Listen {
-            sk.set_option(false);
-            state.set_phase(Phase::Idle);
-        }
+    if result.is_ok() {
+        restart(state);
+    } else {
+        settle(state);
     }
     Answer::Done(result)
 }
 
+/// A listener that TCP has closed (shutdown(), `ss -K`, a listen() that failed) may connect or
+/// listen anew, like any other socket.
+pub(super) fn settle(state: &State) {
+    if state.phase() != Phase::Listening {
+        return;
+    }
+    let sk = state.sk().lock();
+    if state.phase() == Phase::Listening && sk.state() == TcpState::Close {
+        sk.set_option(false);
+        state.set_phase(Phase::Idle);
+    }
+}
+
 /// Pulls what TCP has, and announces what is ready. Work item.
 pub(super) fn work(state: &State) {
-    if state.sk().state() != TcpState::Listen {
-        return stop(state);
+    if state.sk().state() == TcpState::Listen {
+        return pull(state);
     }
-    pull(state);
+    {
+        let mut queue = state.listener.queue.lock();
+        // It may listen again already; whoever made it so starts the queue after that.
+        if state.sk().state() == TcpState::Listen {
+            return;
+        }
+        queue.stopped = true;
+    }
+    stop(state);
 }
 
 /// Pulls children from TCP's queue; process context.
@@ -184,7 +206,9 @@ pub(super) fn pull(state: &State) {
         // The mutex is let go after each child: a child's `hs` comes before it.
         let pulled = {
             let mut queue = state.listener.queue.lock();
-            if queue.stopped {
+            // As many as TCP would keep: beyond, they wait in TCP's queue, and that fills.
+            let ready = state.listener.n_ready.load(Relaxed);
+            if queue.stopped || state.sk().backlog_full(ready) {
                 break;
             }
             pull_one(state, &mut queue)
@@ -275,13 +299,14 @@ fn pull_one(state: &State, queue: &mut Queue) -> Pulled {
 /// Starts a child's handshake. If the listener stopped meanwhile the child is closed already, and
 /// its first step ends it.
 fn begin(child: &State) {
-    // Without memory the child stays undecided for ever: the machine is small, so try hard.
     match Handshake::server() {
-        Ok(hs) => *child.hs.lock() = hs,
-        Err(_) => child.sk().abort(ENOMEM),
+        Ok(hs) => {
+            *child.hs.lock() = hs;
+            child.set_phase(Phase::Child);
+            UlpSocket::kick(child);
+        }
+        Err(_) => child_decided(child, false),
     }
-    child.set_phase(Phase::Child);
-    UlpSocket::kick(child);
 }
 
 /// A child is decided: it becomes ready, or (`alive` false) it is gone.
@@ -317,11 +342,14 @@ pub(super) fn child_decided(child: &State, alive: bool) {
 pub(super) fn take(state: &State) -> (Option<Child>, bool) {
     pull(state);
     let mut queue = state.listener.queue.lock();
-    let child = queue.pop_ready();
-    if child.is_some() {
-        state.listener.n_ready.add(-1, Relaxed);
-    }
+    let full = state.sk().backlog_full(state.listener.n_ready.load(Relaxed));
+    let child = state.listener.pop_ready(&mut queue);
     let empty = queue.ready.is_empty();
+    drop(queue);
+    if full && child.is_some() {
+        // There is room for what waits in TCP's queue.
+        UlpSocket::kick(state);
+    }
     (child, empty)
 }
 
@@ -331,17 +359,16 @@ pub(super) fn stop(state: &State) {
         let child = {
             let mut queue = state.listener.queue.lock();
             queue.stopped = true;
-            queue.pop_any()
+            state.listener.pop_any(&mut queue)
         };
         match child {
             Some(c) => discard(c),
             None => break,
         }
     }
-    state.listener.n_ready.store(0, Relaxed);
-    state.listener.n_shaking.store(0, Relaxed);
-    // Those who sleep in accept() find that it is no listener.
-    state.sk().wake_all();
+    // Those who sleep in accept() find that it is no listener: all of them, whereas events wake
+    // one each.
+    fallback::wake(state);
 }
 
 /// Ends a child that nobody will accept, by reset.
@@ -367,7 +394,10 @@ pub(super) fn discard(child: Child) {
     drop(child.private);
 }
 
-/// Forgets an old stop when the socket listens again.
+/// Forgets an old stop: TCP listens again.
 fn restart(state: &State) {
-    state.listener.queue.lock().stopped = false;
+    let stopped = core::mem::replace(&mut state.listener.queue.lock().stopped, false);
+    if stopped {
+        UlpSocket::kick(state);
+    }
 }

@@ -69,8 +69,12 @@ fn state_of(sk: &Sk) -> Option<State> {
 
 /// Looks up the state; completes a decided fall-back.
 fn enter(sock: &Socket) -> Entered {
-    match sock.sk().and_then(state_of) {
-        None => Entered::Tcp(ModuleRef::try_get()),
+    let Some(sk) = sock.sk() else {
+        return Entered::Tcp(ModuleRef::try_get());
+    };
+    match state_of(sk) {
+        // A ULP that TCP is asked for copies the ops: they must not be ours.
+        None => Entered::Tcp(fallback::settle(sock, sk)),
         Some(state) if state.phase() == Phase::FellBack => {
             Entered::Tcp(fallback::swap(sock, &state))
         }
@@ -198,8 +202,11 @@ impl StreamOps for Smc {
         }
     }
 
-    fn getsockopt(sock: &Socket, _level: c_int, _name: c_int) -> Answer {
-        let _state = enter!(sock);
+    fn getsockopt(sock: &Socket, level: c_int, name: c_int) -> Answer {
+        let state = enter!(sock);
+        if proto_ops::is_zerocopy_receive(level, name) && state.phase() != Phase::Idle {
+            return EINVAL.into();
+        }
         forward()
     }
 

@@ -8,7 +8,10 @@ use super::state::{
 };
 use crate::ext::{
     proto_ops::PollTable,
-    sk::poll as ev, //
+    sk::{
+        poll as ev,
+        TcpState, //
+    }, //
 };
 use kernel::sync::atomic::Relaxed;
 
@@ -25,6 +28,8 @@ pub(super) fn poll(state: &State, table: &PollTable<'_>) -> Option<u32> {
                 _ => Some(0),
             }
         }
+        // TCP knows what poll() says of a listener that was shut down.
+        Phase::Listening if state.sk().state() != TcpState::Listen => None,
         Phase::Listening => {
             table.register();
             let ready = state.listener.has_ready();

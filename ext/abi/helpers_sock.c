@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <linux/filter.h>
 #include <linux/jump_label.h>
 #include <linux/kprobes.h>
 #include <linux/moduleparam.h>
@@ -14,6 +15,7 @@
 #include <net/netns/generic.h>
 #include <net/psp.h>
 #include <net/sock.h>
+#include <net/sock_reuseport.h>
 #include <net/tcp.h>
 #include <net/xfrm.h>
 #include "helpers_sock.h"
@@ -186,6 +188,8 @@ void smc_rs_wait_begin(struct sock *sk, struct wait_queue_entry *w, bool exclusi
 		add_wait_queue_exclusive(sk_sleep(sk), w);
 	else
 		add_wait_queue(sk_sleep(sk), w);
+	/* Pairs with that of skwq_has_sleeper(): the condition is looked at after this. */
+	smp_mb();
 }
 
 void smc_rs_wait_end(struct sock *sk, struct wait_queue_entry *w)
@@ -265,7 +269,8 @@ const struct proto_ops *smc_rs_ops(const struct socket *sock)
 
 const struct tcp_ulp_ops *smc_rs_ulp_ops(const struct sock *sk)
 {
-	return READ_ONCE(inet_csk(sk)->icsk_ulp_ops);
+	/* Pairs with the release in smc_rs_ulp_set(): who sees our ops sees the data. */
+	return smp_load_acquire(&inet_csk(sk)->icsk_ulp_ops);
 }
 
 void *smc_rs_ulp_data(const struct sock *sk)
@@ -361,6 +366,16 @@ int smc_rs_tcp_consume(struct sock *sk, size_t len)
 	return tcp_read_sock(sk, &desc, smc_rs_consume_actor);
 }
 
+/* Throws the receive queue away, as tcp_disconnect() does; under lock_sock. */
+void smc_rs_tcp_purge(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	__skb_queue_purge(&sk->sk_receive_queue);
+	WRITE_ONCE(tp->copied_seq, tp->rcv_nxt);
+	WRITE_ONCE(tp->urg_data, 0);
+}
+
 /* Sends past cork and Nagle, never sleeping; under lock_sock, with sk_socket set. */
 int smc_rs_tcp_send(struct sock *sk, const void *buf, size_t len)
 {
@@ -426,9 +441,31 @@ int smc_rs_tcp_connect(struct socket *sock, struct sockaddr_unsized *addr, int l
 	return __inet_stream_connect(sock, addr, len, flags, 0);
 }
 
-bool smc_rs_acceptq_full(const struct sock *sk)
+u32 smc_rs_max_backlog(const struct sock *sk)
 {
-	return sk_acceptq_is_full(sk);
+	return READ_ONCE(sk->sk_max_ack_backlog);
+}
+
+/*
+ * Whether requests and children may be moved to another listener of the reuseport group, which may
+ * be plain TCP's; see reuseport_migrate_sock().
+ */
+bool smc_rs_may_migrate(const struct sock *sk)
+{
+	const struct sock_reuseport *reuse;
+	const struct bpf_prog *prog;
+	bool may = false;
+
+	rcu_read_lock();
+	reuse = rcu_dereference(sk->sk_reuseport_cb);
+	if (reuse) {
+		prog = rcu_dereference(reuse->prog);
+		may = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_migrate_req) ||
+		      (prog && prog->expected_attach_type ==
+				       BPF_SK_REUSEPORT_SELECT_OR_MIGRATE);
+	}
+	rcu_read_unlock();
+	return may;
 }
 
 void smc_rs_have_smc_inc(void)

@@ -69,12 +69,14 @@ bool smc_rs_tcp_acked(const struct sock *sk);
 bool smc_rs_tcp_corked(const struct sock *sk);
 int smc_rs_tcp_peek(struct sock *sk, void *buf, int len);
 int smc_rs_tcp_consume(struct sock *sk, size_t len);
+void smc_rs_tcp_purge(struct sock *sk);
 int smc_rs_tcp_send(struct sock *sk, const void *buf, size_t len);
 bool smc_rs_tcp_may_offer(struct sock *sk);
 void smc_rs_tcp_linger(struct sock *sk, bool on);
 struct sock *smc_rs_tcp_accept(struct sock *sk, int *err);
 int smc_rs_tcp_connect(struct socket *sock, struct sockaddr_unsized *addr, int len, int flags);
-bool smc_rs_acceptq_full(const struct sock *sk);
+u32 smc_rs_max_backlog(const struct sock *sk);
+bool smc_rs_may_migrate(const struct sock *sk);
 void smc_rs_have_smc_inc(void);
 void smc_rs_have_smc_dec(void);
 
