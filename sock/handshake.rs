@@ -72,6 +72,10 @@ const FORMING_PAUSE: u64 = 5;
 /// Milliseconds between later looks.
 const FORMING_PAUSE_MAX: u64 = 160;
 
+/// Milliseconds within which a server sends ACCEPT, or else declines: a host that has more
+/// handshakes than it can do in time makes TCP connections of them, not errors. A client waits 6 s.
+const ACCEPT_WITHIN: u64 = 4_500;
+
 /// A handshake under way.
 pub(super) enum Handshake {
     /// None.
@@ -96,6 +100,8 @@ pub(super) struct ServerHs {
     contact: Option<Contact>,
     /// A PROPOSAL that waits for another first contact with its client.
     waiting: Option<Waiting>,
+    /// Until when ACCEPT must be out; 0 when it is.
+    accept_by: u64,
 }
 
 /// See [`ServerHs::waiting`].
@@ -124,6 +130,7 @@ impl Handshake {
             machine: Server::new(now_ms()),
             contact: None,
             waiting: None,
+            accept_by: now_ms().saturating_add(ACCEPT_WITHIN),
         };
         Ok(Self::Server(KBox::new(hs, GFP_KERNEL)?))
     }
@@ -435,6 +442,7 @@ fn server_step(state: &State, hs: &mut ServerHs, conn: &mut Option<Arc<Conn>>) -
                 return Some(Outcome::Reset(ResetCause::Failed(Reason::MEM)));
             }
         }
+        decline_if_late(hs);
         match hs.machine.poll() {
             Some(ServerEvent::Decided(outcome)) => {
                 end_stale_group(hs);
@@ -448,9 +456,23 @@ fn server_step(state: &State, hs: &mut ServerHs, conn: &mut Option<Arc<Conn>>) -
     }
     match &hs.waiting {
         Some(w) => UlpSocket::kick_in(state, w.pause),
+        None if hs.accept_by != 0 && hs.contact.is_some() => {
+            let left = hs.accept_by.saturating_sub(now_ms());
+            UlpSocket::kick_in(state, left.saturating_add(1));
+        }
         None => rearm(state, &hs.machine),
     }
     None
+}
+
+/// Gives up a handshake that did not get to ACCEPT in time; the client falls back.
+fn decline_if_late(hs: &mut ServerHs) {
+    if hs.accept_by != 0 && now_ms() >= hs.accept_by {
+        hs.accept_by = 0;
+        hs.waiting = None;
+        hs.contact = None;
+        hs.machine.contact_failed(Reason::MEM, now_ms());
+    }
 }
 
 /// A client that doesn't know the link group we named has lost it: no other client shall be put
@@ -531,7 +553,10 @@ fn server_contact(hs: &mut ServerHs, conn: &mut Option<Arc<Conn>>) -> bool {
     };
     match contact.poll() {
         Ok(Progress::Pending) => return false,
-        Ok(Progress::Accept(accept)) => hs.machine.contact_accept(&accept, now_ms()),
+        Ok(Progress::Accept(accept)) => {
+            hs.accept_by = 0;
+            hs.machine.contact_accept(&accept, now_ms());
+        }
         Ok(Progress::Confirm(_)) => hs.machine.contact_failed(Reason::INTERR, now_ms()),
         Ok(Progress::Ready(c)) => {
             *conn = Some(c);

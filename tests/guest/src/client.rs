@@ -4,6 +4,9 @@
 use std::net::IpAddr;
 use std::net::SocketAddr;
 use std::sync::mpsc;
+use std::sync::Barrier;
+use std::sync::Condvar;
+use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 use std::time::Instant;
@@ -47,6 +50,36 @@ fn job_of(name: &str, args: &Args) -> Result<Job, Fail> {
     })
 }
 
+/// Lets so many through at a time.
+struct Gate {
+    free: Mutex<u64>,
+    freed: Condvar,
+}
+
+impl Gate {
+    fn new(n: u64) -> Self {
+        Self {
+            free: Mutex::new(n.max(1)),
+            freed: Condvar::new(),
+        }
+    }
+
+    fn pass<T>(&self, f: impl FnOnce() -> T) -> T {
+        // A poisoned lock means that a thread panicked, which fails the run anyway.
+        let lock = || self.free.lock().unwrap_or_else(|e| e.into_inner());
+        let mut free = lock();
+        while *free == 0 {
+            free = self.freed.wait(free).unwrap_or_else(|e| e.into_inner());
+        }
+        *free -= 1;
+        drop(free);
+        let value = f();
+        *lock() += 1;
+        self.freed.notify_one();
+        value
+    }
+}
+
 struct Client<'a> {
     args: &'a Args,
     family: Family,
@@ -64,12 +97,16 @@ impl Client<'_> {
 
     /// One connection with one job, and what the kernel says of it.
     fn one(&self, job: &Job) -> Result<(Facts, String, u64), Fail> {
-        let sock = self.connect()?;
+        self.on(&self.connect()?, job)
+    }
+
+    /// One job on a connection that is there.
+    fn on(&self, sock: &Sock, job: &Job) -> Result<(Facts, String, u64), Fail> {
         sock.send_all(&job.emit()).context("header")?;
         let start = Instant::now();
-        let facts = job::drive(&sock, job)?;
+        let facts = job::drive(sock, job)?;
         let ns = start.elapsed().as_nanos() as u64;
-        let found = self.expect.check(&sock)?;
+        let found = self.expect.check(sock)?;
         let text = format!("transport={} reason={:#010x}", found.name, found.reason);
         if job.kind == Kind::Hold {
             println!("holding {text}");
@@ -78,15 +115,23 @@ impl Client<'_> {
         Ok((facts, text, ns))
     }
 
-    /// The same job on many connections at once, with different seeds.
+    /// The same job on many connections at once, with different seeds. With `--ramp K` at most K
+    /// connections are being made at a time; the jobs begin when all are there.
     fn parallel(&self, job: &Job, n: u64) -> Result<(), Fail> {
         let mut failed = 0;
+        let ramp = Gate::new(self.args.number("ramp", n)?);
+        let open = Barrier::new(n as usize);
         thread::scope(|s| {
             let threads: Vec<_> = (0..n)
                 .map(|i| {
                     let mut job = job.clone();
                     job.seed = job.seed.wrapping_add(i * 1000);
-                    s.spawn(move || self.one(&job))
+                    let (ramp, open) = (&ramp, &open);
+                    s.spawn(move || {
+                        let sock = ramp.pass(|| self.connect());
+                        open.wait();
+                        self.on(&sock?, &job)
+                    })
                 })
                 .collect();
             for t in threads {

@@ -71,7 +71,7 @@ macro_rules! ensure {
 const USAGE: &str = "\
 usage: smct server [--family F] [--addr A] --port P [--count N] [--expect T] [--reason R]
                    [--sndbuf N] [--rcvbuf N] [--broken-ok!]
-       smct client JOB [--family F] --addr A --port P [--expect T] [--reason R] [--parallel N]
+       smct client JOB [--family F] --addr A --port P [--expect T] [--reason R] [--parallel N [--ramp K]]
                    [--seed N] [--sndbuf N] [--rcvbuf N] [--broken-ok!] [--retry-ms N]
          jobs: data [--bytes N] [--back N] [--chunk N]   both directions, SHA-256 at both ends
                pingpong [--size N] [--rounds N] [--warm N]   stream [--size N] [--bytes N]

@@ -2,7 +2,7 @@
 # limit: 300
 
 net_up
-note "40 connections, no link group yet"
-pair data --expect SMC-R --bytes 10k --parallel 40 --quiet!
+note "16 connections, no link group yet"
+pair data --expect SMC-R --bytes 10k --parallel 16 --quiet!
 no_fallback h1 h2
 sockets_gone h1 h2
