@@ -13,7 +13,7 @@ note "none"
 insmod /lab/smc_rs.ko eids=
 net_up
 pair data --expect TCP --bytes 100k
-[[ $(stat_of h2 fallback_0x03030008) == 1 ]] || fail "no fallback with reason 0x03030008 at the client"
+expect_stat h2 fallback_0x03030008 1
 net_down
 rmmod smc_rs
 
