@@ -20,5 +20,10 @@ run --bytes 1 --back 3m
 note "small chunks"
 run --bytes 100k --chunk 100
 
+note "rings of 8 MiB, too large to be contiguous"
+for ns in h1 h2; do
+	[[ ! -e /proc/sys/net/smc/wmem ]] || ip netns exec $ns sysctl -q net.smc.wmem=8388608 net.smc.rmem=8388608
+done
+run --bytes 12m --seed 16
 no_fallback h1 h2
 sockets_gone h1 h2
