@@ -6,6 +6,6 @@ net_up
 note "the first connection makes the link group"
 pair data --expect SMC-R --bytes 1000
 note "200 connections"
-pair data --expect SMC-R --bytes 60k --chunk 30k --parallel 200 --ramp 8 --quiet!
+pair data --expect SMC-R --bytes 20k --chunk 10k --parallel 200 --ramp 8 --quiet!
 no_fallback h1 h2
 sockets_gone h1 h2
