@@ -317,6 +317,7 @@ impl ClientOps for Ops {
         devices.retain(|d| !Arc::ptr_eq(d, &device));
         drop(devices);
         registry.cache.lock().clear();
-        device.fail_links(|_| true);
+        // A peer that does not hear of it would find out by a timeout, if at all.
+        device.fail_links(|link| !link.user().leave());
     }
 }
