@@ -81,7 +81,7 @@ job() {
 	local rc=0 client
 	listen_for --expect "$EXPECT" "${SERVER_ARGS[@]}" || return 1
 	INTEROP_N=$((INTEROP_N + 1))
-	client=$INTEROP_N
+	client=$INTEROP_N JOB_CLIENT=$INTEROP_N
 	start "$C" "$client" "exec \$SMCT client $* --addr $(address "$S") --port $PORT --expect $EXPECT"
 	finish "$C" "$client" 60 || rc=$?
 	note "job $* rc=$rc: $(tail -n 3 "$INTEROP/$C/out/$client.log")"
@@ -106,6 +106,7 @@ killed() {
 	client=$INTEROP_N
 	start "$C" "$client" "exec \$SMCT client $* --addr $(address "$S") --port $PORT --expect SMC-R --broken-ok!"
 	sleep 3
+	on rs '$SMCT stat smcr_active --min 1' || return 1
 	case $end in
 	client) victim=$C name=$client other=$S oname=$SERVER ;;
 	*) victim=$S name=$SERVER other=$C oname=$client ;;
@@ -152,6 +153,7 @@ interop_case() {
 		echo "ok $line" | tee -a "$INTEROP/verdict"
 	else
 		echo "not ok $line" | tee -a "$INTEROP/verdict"
+		on rs 'pkill -9 smct || true; device' && on up 'pkill -9 smct || true; device' || true
 		sed 's/^/    /' "$INTEROP/case.log" >&2
 	fi
 	{
@@ -173,6 +175,7 @@ llc_count() {
 interop_llc() {
 	local label=$1 check name wanted filter n
 	shift
+	[[ -z ${INTEROP_ONLY:-} ]] || return 0
 	on up 'pkill tcpdump; pause 1'
 	for check; do
 		name=${check%%=*} wanted=${check#*=}
@@ -241,7 +244,7 @@ interop_stop() {
 # lab_interop: build what is needed, boot both, run everything.
 lab_interop() {
 	local module smct who why i all=() common=(
-		'confirm_link=some=udp[20]=1'
+		'confirm_link=some=(udp[20] & 0x1f)=1'
 		# With one link negotiated nobody may ask for a second.
 		'add_link=none=(udp[20] & 0x1f)=2'
 		'confirm_rkey_rs=some=(udp[20] & 0x1f)=6 and src 10.1.1.1'

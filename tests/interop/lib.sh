@@ -26,6 +26,11 @@ load() {
 	[[ -z ${1:-} ]] || $SMCT ueid "$1"
 }
 
+# device: the RDMA device, if it is not there.
+device() {
+	[[ -e /sys/class/infiniband/rxe0 ]] || rdma link add rxe0 type rxe netdev eth0
+}
+
 # unload: nothing may be left that holds the module.
 unload() {
 	local i
