@@ -11,7 +11,6 @@ use super::{
     static_cell::StaticCell, //
 };
 use core::{
-    any::TypeId,
     marker::PhantomData,
     ptr::NonNull, //
 };
@@ -32,13 +31,21 @@ pub(crate) trait PerNet: Sync + pin_init::Zeroable + Sized + 'static {
     fn pre_exit(&self, net: NetPtr<'_>);
     /// The namespace goes away. May sleep.
     fn exit(&self, net: NetPtr<'_>);
+    /// Where the kernel's id of this type's memory is kept.
+    fn slot() -> &'static NetSlot<Self>;
+    /// Stands in as long as nothing is registered.
+    fn unregistered() -> &'static Self;
 }
 
-/// The generic id of our per-namespace memory; 0: not registered.
-static NET_ID: StaticCell<c_uint> = StaticCell::new(0);
+/// The kernel's id of the memory that each namespace has for a `T`; 0: not registered.
+pub(crate) struct NetSlot<T>(StaticCell<c_uint>, PhantomData<fn() -> T>);
 
-/// The type that was registered.
-static TYPE: StaticCell<Option<TypeId>> = StaticCell::new(None);
+impl<T> NetSlot<T> {
+    /// Not registered.
+    pub(crate) const fn new() -> Self {
+        Self(StaticCell::new(0), PhantomData)
+    }
+}
 
 /// Wraps the namespace a pernet operation was called for.
 ///
@@ -64,14 +71,12 @@ unsafe impl<T: PerNet> Sync for Registration<T> {}
 impl<T: PerNet> Registration<T> {
     /// Registers `T` for all present and future namespaces; once. May sleep.
     pub(crate) fn register() -> Result<Self> {
-        // SAFETY: Module init; nobody reads it yet.
-        unsafe { *TYPE.get() = Some(TypeId::of::<T>()) };
         let ops = KBox::pin(
             Opaque::new(bindings::pernet_operations {
                 init: Some(init::<T>),
                 pre_exit: Some(pre_exit::<T>),
                 exit: Some(exit::<T>),
-                id: NET_ID.get(),
+                id: T::slot().0.get(),
                 size: size_of::<T>(),
                 ..pin_init::zeroed()
             }),
@@ -90,14 +95,17 @@ impl<T: PerNet> Drop for Registration<T> {
     }
 }
 
-/// Our state in `net`; any context, between registration and removal.
+/// Our state in `net`; any context.
 pub(crate) fn state<'a, T: PerNet>(net: NetPtr<'a>) -> &'a T {
-    // SAFETY: Written once, before anything can ask.
-    let registered = unsafe { *TYPE.get() };
-    assert!(registered == Some(TypeId::of::<T>()));
-    // SAFETY: It is a `T`, as just checked, and zeroed memory is one. `NET_ID` was set by the registration, which outlives all users; the memory lives as
-    // long as the namespace.
-    unsafe { &*bindings::smc_rs_net_generic(net.as_raw(), *NET_ID.get()).cast::<T>() }
+    // SAFETY: Written by the kernel during the registration, before namespaces have the memory.
+    let id = unsafe { *T::slot().0.get() };
+    if id == 0 {
+        return T::unregistered();
+    }
+    // SAFETY: Only a `Registration<T>` gives the slot of `T` an id, with memory for a `T`, of
+    // which zeroes are a value; the memory lives as long as the namespace, and the registration
+    // outlives all users.
+    unsafe { &*bindings::smc_rs_net_generic(net.as_raw(), id).cast::<T>() }
 }
 
 /// The kernel calls this.

@@ -457,9 +457,8 @@ unsafe extern "C" fn on_syn<T: SlotOwner>(sk: *const bindings::sock) -> bool {
     // A child that was promised SMC must not get to a listener of TCP; and what was set on the
     // listener since listen(), such as a key, counts, too.
     // SAFETY: TCP passes a live listener; both only look.
-    if unsafe {
-        bindings::smc_rs_may_migrate(sk) || !bindings::smc_rs_tcp_may_offer(sk.cast_mut())
-    } {
+    if unsafe { bindings::smc_rs_may_migrate(sk) || !bindings::smc_rs_tcp_may_offer(sk.cast_mut()) }
+    {
         return true;
     }
     // SAFETY: As above.

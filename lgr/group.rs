@@ -17,7 +17,6 @@ use super::{
     tokens::Tokens,
     upper::Upper, //
 };
-use core::net::IpAddr;
 use crate::{
     ext::{
         net::NetId,
@@ -38,10 +37,14 @@ use crate::{
     },
     rmb::Pool, //
 };
+use core::net::IpAddr;
 use kernel::{
     prelude::*,
     sync::{
-        atomic::Atomic,
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
         Arc, //
     },
     workqueue::{
@@ -416,8 +419,23 @@ impl Group {
         }
     }
 
+    /// Logs an end that an administrator should know of, at most one a second.
+    fn report(&self) {
+        static LAST: Atomic<u64> = Atomic::new(0);
+        let text = match self.state.lock().end {
+            Some(End::LinkDown) => "link down",
+            Some(End::Violation) => "the peer broke the protocol",
+            _ => return,
+        };
+        let (now, last) = (timer::now_ms(), LAST.load(Relaxed));
+        if now.saturating_sub(last) >= 1_000 && LAST.cmpxchg(last, now, Relaxed).is_ok() {
+            pr_warn!("link group {:08x} ends: {}\n", self.id, text);
+        }
+    }
+
     /// First half of the end: tell everybody, say goodbye to the peer.
     fn take_down(self: &Arc<Self>) {
+        self.report();
         registry::remove(self);
         self.control.fail_waiters(self.reason());
         self.tokens.for_each(|port| port.on_group_down());

@@ -2,7 +2,6 @@
 
 //! What a host offers: settings, and a client's proposal.
 
-use core::net::IpAddr;
 use crate::{
     ext::net::NetId,
     ib::{
@@ -17,6 +16,7 @@ use crate::{
         wire::clc_proposal::Proposal, //
     }, //
 };
+use core::net::IpAddr;
 
 /// Most connections of a group.
 pub(crate) const MAX_CONNS: u8 = 255;

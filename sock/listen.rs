@@ -342,7 +342,9 @@ pub(super) fn child_decided(child: &State, alive: bool) {
 pub(super) fn take(state: &State) -> (Option<Child>, bool) {
     pull(state);
     let mut queue = state.listener.queue.lock();
-    let full = state.sk().backlog_full(state.listener.n_ready.load(Relaxed));
+    let full = state
+        .sk()
+        .backlog_full(state.listener.n_ready.load(Relaxed));
     let child = state.listener.pop_ready(&mut queue);
     let empty = queue.ready.is_empty();
     drop(queue);

@@ -31,7 +31,7 @@ pub(super) fn init() -> Result {
             );
             return Err(EINVAL);
         };
-        if !set.push(eid) {
+        if set.contains(&eid) || !set.push(eid) {
             pr_err!("eids: '{}' is one too many or there already\n", name);
             return Err(EINVAL);
         }

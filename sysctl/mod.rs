@@ -14,6 +14,7 @@ use crate::{
         netns::{
             self,
             Counter,
+            NetSlot,
             PerNet,
             Registration,
             Setting, //
@@ -118,7 +119,20 @@ impl NetState {
     }
 }
 
+/// Where the kernel's id of [`NetState`] is kept.
+static SLOT: NetSlot<NetState> = NetSlot::new();
+/// A state without a namespace: nothing is on, nothing can be made.
+static NONE: NetState = pin_init::zeroed();
+
 impl PerNet for NetState {
+    fn slot() -> &'static NetSlot<Self> {
+        &SLOT
+    }
+
+    fn unregistered() -> &'static Self {
+        &NONE
+    }
+
     fn init(&self, net: NetPtr<'_>) -> Result {
         self.wmem.store(DEFAULT_MEM, Relaxed);
         self.rmem.store(DEFAULT_MEM, Relaxed);
