@@ -317,7 +317,6 @@ impl ClientOps for Ops {
         devices.retain(|d| !Arc::ptr_eq(d, &device));
         drop(devices);
         registry.cache.lock().clear();
-        // A peer that does not hear of it would find out by a timeout, if at all.
-        device.fail_links(|link| !link.user().leave());
+        device.fail_links(|_| true);
     }
 }

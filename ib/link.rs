@@ -103,17 +103,6 @@ impl LinkUser {
         self.tell_free(wanted);
     }
 
-    /// Has the layer above shut the link down; false if it has let go of it.
-    pub(super) fn leave(&self) -> bool {
-        match self.upper() {
-            Some(upper) => {
-                upper.on_device_leaving();
-                true
-            }
-            None => false,
-        }
-    }
-
     /// Tells the layer above that it can go on, if it waits.
     fn tell_free(&self, wanted: bool) {
         if wanted {

@@ -29,10 +29,6 @@ pub(crate) trait LinkUpper: Send + Sync {
     /// link tears itself down after this returns. It may race with, and come after, the upper
     /// layer's own [`Link::shut_down`](super::Link::shut_down).
     fn on_link_down(&self);
-    /// The link's device is being removed, and waits for [`Link::shut_down`](super::Link::shut_down),
-    /// which has to follow soon; until then the link works, and the peer can be told. Process
-    /// context.
-    fn on_device_leaving(&self);
 }
 
 /// Owner of a posted message; kept alive until the completion.

@@ -58,8 +58,4 @@ impl LinkUpper for Upper {
     fn on_link_down(&self) {
         self.0.end(End::LinkDown);
     }
-
-    fn on_device_leaving(&self) {
-        self.0.end(End::Going);
-    }
 }
