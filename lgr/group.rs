@@ -113,7 +113,7 @@ pub(crate) enum End {
     Violation,
     /// The peer ended it.
     Peer,
-    /// The namespace, the device or the module goes away.
+    /// The namespace or the module goes away.
     Going,
 }
 

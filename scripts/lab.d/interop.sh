@@ -261,7 +261,7 @@ lab_interop() {
 	say "logs of this run: $INTEROP"
 	# shellcheck source=/dev/null
 	. "$LAB_TREE/tests/interop/cases.sh"
-	mapfile -t all < <(declare -F | sed -n 's/^declare -f case_//p' | grep -v '^plain_peer$')
+	mapfile -t all < <(declare -F | sed -n 's/^declare -f case_//p' | grep -vxE 'plain_peer|.*_device|device_.*')
 	interop_boot rs 1 "$module" "$smct"
 	sleep 1
 	interop_boot up 2 "$module" "$smct"
@@ -291,6 +291,10 @@ lab_interop() {
 	interop_load noeid ''
 	interop_both noeid TCP data half_close sequence
 	interop_unload noeid
+
+	interop_load device SMC-RS-DEFAULT
+	interop_both device SMC-R no_device device_gone
+	interop_unload device
 
 	for who in rs up; do
 		why=$(tr -d '\r' <"$INTEROP/$who/console" | splats | head -n 1)
