@@ -262,8 +262,10 @@ impl Group {
         self.state.lock().link.clone()
     }
 
-    /// The peer's queue pair is known.
+    /// The peer's queue pair is known: groups that lead to an earlier one of that number end. May
+    /// sleep.
     pub(crate) fn set_peer_qpn(&self, qpn: u32) {
+        registry::end_rivals(self, qpn);
         self.state.lock().peer_qpn = qpn;
     }
 

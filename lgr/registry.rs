@@ -131,6 +131,23 @@ pub(crate) fn find_client(key: &Key, qpn: u32) -> Result<Seat, Reason> {
     })
 }
 
+/// The peer of `group` has given its queue pair `qpn` to it. A number is used once at a time: what
+/// else leads there has lost its other end, though nothing may have told. May sleep.
+pub(super) fn end_rivals(group: &Group, qpn: u32) {
+    let (key, groups) = (&group.key, GROUPS.lock());
+    let rivals = groups.iter().filter(|other| {
+        other.id != group.id
+            && other.peer_qpn() == qpn
+            && other.key.peer_gid == key.peer_gid
+            && other.key.peer_id == key.peer_id
+            && other.key.peer_ip == key.peer_ip
+            && other.key.net == key.net
+    });
+    for rival in rivals {
+        rival.end(End::LinkDown);
+    }
+}
+
 /// Ends all groups that `which` wants. May sleep.
 fn end_groups(which: impl Fn(&Group) -> bool) {
     let groups = GROUPS.lock();

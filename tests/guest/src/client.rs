@@ -35,11 +35,23 @@ fn job_of(name: &str, args: &Args) -> Result<Job, Fail> {
         "stream" => Kind::Stream,
         "short" => Kind::Short,
         "hold" => Kind::Hold,
+        "half" => Kind::Half,
+        "half-back" => Kind::HalfBack,
+        "flush" => Kind::Flush,
+        "flush-back" => Kind::FlushBack,
+        "abort" => Kind::Abort,
+        "abort-back" => Kind::AbortBack,
+        "urgent" => Kind::Urgent,
+        "urgent-back" => Kind::UrgentBack,
         _ => return Err(format!("no job {name}").into()),
     };
     let bytes = args.number("bytes", 4 * MIB)?;
-    let default = if kind == Kind::Data { 10 * MIB } else { 64 };
-    let option = if kind == Kind::Data { "chunk" } else { "size" };
+    let sized = matches!(
+        kind,
+        Kind::PingPong | Kind::Stream | Kind::Short | Kind::Hold
+    );
+    let default = if sized { 64 } else { 10 * MIB };
+    let option = if sized { "size" } else { "chunk" };
     Ok(Job {
         kind,
         size: args.number(option, default)? as usize,
@@ -245,7 +257,7 @@ fn run_at(name: &str, args: &Args, port: u16) -> Result<(), Fail> {
         _ if n > 1 => client.parallel(&job, n),
         Kind::Short => client.short(&job),
         Kind::PingPong | Kind::Stream => client.timed(&job),
-        Kind::Data | Kind::Hold => client.one(&job).map(|(facts, text, _)| {
+        _ => client.one(&job).map(|(facts, text, _)| {
             println!(
                 "done job={:?} sent={} received={} sha256={} match {text}",
                 job.kind, facts.sent, facts.received, facts.digest

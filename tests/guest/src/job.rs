@@ -5,6 +5,7 @@
 use std::fmt::Write;
 use std::io;
 use std::thread;
+use std::time::Duration;
 
 use sha2::Digest;
 use sha2::Sha256;
@@ -12,6 +13,7 @@ use sha2::Sha256;
 use crate::ensure;
 use crate::rng::Rng;
 use crate::sock::Sock;
+use crate::transport;
 use crate::Context;
 use crate::Fail;
 
@@ -33,6 +35,22 @@ pub enum Kind {
     Short = 4,
     /// One byte from the server, then wait for the end of the connection.
     Hold = 5,
+    /// Data, then the end of that direction, then data the other way; the client begins.
+    Half = 6,
+    /// The same; the server begins.
+    HalfBack = 7,
+    /// Data, and the socket is closed at once; the client sends.
+    Flush = 8,
+    /// The same; the server sends.
+    FlushBack = 9,
+    /// The client closes with data unread and no linger time: a reset for the server.
+    Abort = 10,
+    /// The same; the server closes.
+    AbortBack = 11,
+    /// An urgent byte from the client in the middle of data.
+    Urgent = 12,
+    /// The same; the server sends.
+    UrgentBack = 13,
 }
 
 /// One job.
@@ -85,6 +103,14 @@ impl Job {
             3 => Kind::Stream,
             4 => Kind::Short,
             5 => Kind::Hold,
+            6 => Kind::Half,
+            7 => Kind::HalfBack,
+            8 => Kind::Flush,
+            9 => Kind::FlushBack,
+            10 => Kind::Abort,
+            11 => Kind::AbortBack,
+            12 => Kind::Urgent,
+            13 => Kind::UrgentBack,
             other => return Err(format!("no job {other}").into()),
         };
         Ok(Self {
@@ -177,18 +203,123 @@ fn data(sock: &Sock, out: (u64, u64), back: (u64, u64), max: usize) -> Result<Fa
     })
 }
 
+/// The stream ends here.
+fn recv_end(sock: &Sock) -> Result<(), Fail> {
+    let mut byte = [0];
+    let n = sock.recv(&mut byte, 0).context("recv of the end")?;
+    ensure!(n == 0, "data instead of the end");
+    Ok(())
+}
+
+/// Sends, ends that direction, then receives up to the end.
+fn half_first(sock: &Sock, out: (u64, u64), back: (u64, u64), max: usize) -> Result<Facts, Fail> {
+    send_random(sock, out.0, max, out.1)?;
+    sock.shutdown(libc::SHUT_WR).context("shutdown")?;
+    let digest = recv_random(sock, back.0, max, back.1)?;
+    recv_end(sock)?;
+    Ok(Facts {
+        sent: out.0,
+        received: back.0,
+        digest,
+    })
+}
+
+/// Receives up to the end, then sends, and ends that direction too.
+fn half_second(sock: &Sock, out: (u64, u64), back: (u64, u64), max: usize) -> Result<Facts, Fail> {
+    let digest = recv_random(sock, back.0, max, back.1)?;
+    recv_end(sock)?;
+    send_random(sock, out.0, max, out.1)?;
+    sock.shutdown(libc::SHUT_WR).context("shutdown")?;
+    Ok(Facts {
+        sent: out.0,
+        received: back.0,
+        digest,
+    })
+}
+
+/// Sends; the caller closes the socket at once.
+fn flush_first(sock: &Sock, out: (u64, u64), max: usize) -> Result<Facts, Fail> {
+    send_random(sock, out.0, max, out.1)?;
+    Ok(Facts {
+        sent: out.0,
+        ..Facts::default()
+    })
+}
+
+/// Lets data pile up, then receives up to the end.
+fn flush_second(sock: &Sock, back: (u64, u64), max: usize) -> Result<Facts, Fail> {
+    thread::sleep(Duration::from_millis(500));
+    let digest = recv_random(sock, back.0, max, back.1)?;
+    recv_end(sock)?;
+    Ok(Facts {
+        received: back.0,
+        digest,
+        ..Facts::default()
+    })
+}
+
+/// Waits until data came in, leaves it unread; the caller closes.
+fn abort_first(sock: &Sock) -> Result<Facts, Fail> {
+    let mut byte = [0];
+    sock.recv(&mut byte, libc::MSG_PEEK).context("peek")?;
+    sock.set_linger(true, 0)?;
+    Ok(Facts::default())
+}
+
+/// Sends something that nobody reads, and waits for the reset.
+fn abort_second(sock: &Sock) -> Result<Facts, Fail> {
+    sock.send_all(b"unread")?;
+    let mut byte = [0];
+    let got = sock.recv(&mut byte, 0);
+    let reset = match &got {
+        Err(e) => e.raw_os_error() == Some(libc::ECONNRESET),
+        // Upstream's module looks for the end of the stream first, and keeps the error.
+        Ok(0) if transport::is_upstream() => {
+            sock.get_int(libc::SOL_SOCKET, libc::SO_ERROR)? == libc::ECONNRESET
+        }
+        Ok(_) => false,
+    };
+    ensure!(reset, "recv gave {got:?} instead of a reset");
+    Ok(Facts::default())
+}
+
+/// Sends an urgent byte, and waits until the other end is done.
+fn urgent_first(sock: &Sock) -> Result<Facts, Fail> {
+    sock.send_all(b"abc")?;
+    ensure!(sock.send(b"!", libc::MSG_OOB)? == 1, "urgent byte not sent");
+    sock.send_all(b"def")?;
+    sock.recv_all(&mut [0])?;
+    Ok(Facts::default())
+}
+
+/// The urgent byte is out of the stream, and in its place there is nothing.
+fn urgent_second(sock: &Sock) -> Result<Facts, Fail> {
+    let events = sock.poll(libc::POLLPRI, Duration::from_secs(10))?;
+    ensure!(events & libc::POLLPRI != 0, "no urgent data within 10 s");
+    let mut byte = [0];
+    ensure!(sock.recv(&mut byte, libc::MSG_OOB)? == 1, "no urgent byte");
+    ensure!(&byte == b"!", "urgent byte is {byte:?}");
+    let mut data = [0; 6];
+    sock.recv_all(&mut data)?;
+    ensure!(&data == b"abcdef", "stream is {data:?}");
+    sock.send_all(b".")?;
+    Ok(Facts::default())
+}
+
 /// The server's part, after the header.
 pub fn serve(sock: &Sock, job: &Job) -> Result<Facts, Fail> {
     let mut buffer = vec![0u8; job.size.max(HEADER)];
+    let (out, back) = ((job.bytes, job.seed), (job.back, job.seed ^ 1));
     match job.kind {
-        Kind::Data => {
-            return data(
-                sock,
-                (job.back, job.seed ^ 1),
-                (job.bytes, job.seed),
-                job.size,
-            )
-        }
+        Kind::Data => return data(sock, back, out, job.size),
+        Kind::Half => return half_second(sock, back, out, job.size),
+        Kind::HalfBack => return half_first(sock, back, out, job.size),
+        Kind::Flush => return flush_second(sock, out, job.size),
+        Kind::FlushBack => return flush_first(sock, back, job.size),
+        Kind::Abort => return abort_second(sock),
+        Kind::AbortBack => return abort_first(sock),
+        Kind::Urgent => return urgent_second(sock),
+        Kind::UrgentBack => return urgent_first(sock),
         Kind::PingPong => {
             for _ in 0..job.rounds {
                 sock.recv_all(&mut buffer[..job.size])?;
@@ -220,15 +351,17 @@ pub fn serve(sock: &Sock, job: &Job) -> Result<Facts, Fail> {
 /// The client's part, after the header.
 pub fn drive(sock: &Sock, job: &Job) -> Result<Facts, Fail> {
     let mut buffer = vec![0u8; job.size.max(HEADER)];
+    let (out, back) = ((job.bytes, job.seed), (job.back, job.seed ^ 1));
     match job.kind {
-        Kind::Data => {
-            return data(
-                sock,
-                (job.bytes, job.seed),
-                (job.back, job.seed ^ 1),
-                job.size,
-            )
-        }
+        Kind::Data => return data(sock, out, back, job.size),
+        Kind::Half => return half_first(sock, out, back, job.size),
+        Kind::HalfBack => return half_second(sock, out, back, job.size),
+        Kind::Flush => return flush_first(sock, out, job.size),
+        Kind::FlushBack => return flush_second(sock, back, job.size),
+        Kind::Abort => return abort_first(sock),
+        Kind::AbortBack => return abort_second(sock),
+        Kind::Urgent => return urgent_first(sock),
+        Kind::UrgentBack => return urgent_second(sock),
         Kind::PingPong => {
             for _ in 0..job.rounds {
                 sock.send_all(&buffer[..job.size])?;

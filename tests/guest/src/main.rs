@@ -77,6 +77,10 @@ usage: smct server [--family F] [--addr A] --port P [--count N] [--expect T] [--
                pingpong [--size N] [--rounds N] [--warm N]   stream [--size N] [--bytes N]
                short [--rounds N] [--warm N]                 connect + 64 B each way + close
                hold [--ms N]                                 say hello, then wait
+               half half-back     data, end of that direction, data the other way (-back: server begins)
+               flush flush-back   data, close at once           abort abort-back   close with data unread
+               urgent urgent-back an urgent byte
+               (all with --bytes, --back, --chunk)
        smct pair JOB ...          server (in --server-ns NS) and client in one process;
                    --server-family, -expect, -reason, -sndbuf, -rcvbuf if they differ
        smct check NAME|all|list [--family F] [--server-ns NS] [--client-ns NS] [--addr A]

@@ -97,6 +97,11 @@ pub fn of(sock: &Sock) -> Result<Transport, Fail> {
     })
 }
 
+/// Whether upstream's module has the sockets: it has no table in /proc.
+pub fn is_upstream() -> bool {
+    fs::metadata("/proc/thread-self/net/smc").is_err()
+}
+
 /// Finds the line of an inode in a table with a header line.
 fn find(text: &str, inode: u64) -> Option<Transport> {
     let mut lines = text.lines();
