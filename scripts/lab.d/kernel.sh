@@ -9,7 +9,7 @@ kernel_fragments() {
 	case $1 in
 	lean) echo "$dir/lean.config" ;;
 	debug) echo "$dir/lean.config" "$dir/debug.config" ;;
-	uml) echo "$dir/uml.config" ;;
+	uml) echo "$dir/uml.config" "$dir/uml-debug.config" ;;
 	*) die "no such kernel: $1 (lean, debug or uml)" ;;
 	esac
 }
