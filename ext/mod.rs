@@ -5,6 +5,7 @@
 
 mod abi;
 pub(crate) mod accept;
+pub(crate) mod create_probe;
 pub(crate) mod exit;
 pub(crate) mod family;
 pub(crate) mod global;

@@ -7,7 +7,7 @@
 
 use super::state;
 use crate::ext::{
-    family::{
+    create_probe::{
         CreateProbe,
         Policy, //
     },

@@ -23,7 +23,6 @@
 SMC_RS_SIZE(socket);
 SMC_RS_SIZE(proto);
 SMC_RS_SIZE(proto_ops);
-SMC_RS_SIZE(kretprobe);
 SMC_RS_SIZE(msghdr);
 SMC_RS_SIZE(inet_protosw);
 SMC_RS_SIZE(ctl_table);
@@ -47,6 +46,9 @@ SMC_RS_SIZE(ib_device);
 SMC_RS_SIZE(ib_qp);
 SMC_RS_SIZE(ib_mr);
 SMC_RS_SIZE(ib_pd);
+SMC_RS_OFFSET(proto, owner);
+#ifdef CONFIG_KRETPROBES
+SMC_RS_SIZE(kretprobe);
 SMC_RS_OFFSET(kretprobe, handler);
 SMC_RS_OFFSET(kretprobe_instance, data);
-SMC_RS_OFFSET(proto, owner);
+#endif

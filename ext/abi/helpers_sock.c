@@ -499,6 +499,7 @@ void *smc_rs_net_generic(const struct net *net, unsigned int id)
 	return net_generic(net, id);
 }
 
+#ifdef CONFIG_KRETPROBES
 unsigned long smc_rs_regs_arg(struct pt_regs *regs, unsigned int n)
 {
 	return regs_get_kernel_argument(regs, n);
@@ -508,6 +509,7 @@ unsigned long smc_rs_regs_ret(struct pt_regs *regs)
 {
 	return regs_return_value(regs);
 }
+#endif
 
 int smc_rs_put_user_int(int val, unsigned long addr)
 {

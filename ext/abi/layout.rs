@@ -21,7 +21,6 @@ sizes! {
     socket: smc_rs_size_socket,
     proto: smc_rs_size_proto,
     proto_ops: smc_rs_size_proto_ops,
-    kretprobe: smc_rs_size_kretprobe,
     msghdr: smc_rs_size_msghdr,
     inet_protosw: smc_rs_size_inet_protosw,
     ctl_table: smc_rs_size_ctl_table,
@@ -48,7 +47,16 @@ sizes! {
 }
 
 offsets! {
+    proto.owner: smc_rs_off_proto_owner,
+}
+
+#[cfg(CONFIG_KRETPROBES)]
+sizes! {
+    kretprobe: smc_rs_size_kretprobe,
+}
+
+#[cfg(CONFIG_KRETPROBES)]
+offsets! {
     kretprobe.handler: smc_rs_off_kretprobe_handler,
     kretprobe_instance.data: smc_rs_off_kretprobe_instance_data,
-    proto.owner: smc_rs_off_proto_owner,
 }

@@ -6,20 +6,20 @@
 
 # interop_boot WHICH NUMBER MODULE SMCT: start a machine, without waiting for it.
 interop_boot() {
-	local who=$1 number=$2 dir=$INTEROP/$1 opts under=smc_rs nic
+	local who=$1 number=$2 dir=$INTEROP/$1 opts under=smc_rs nic kernel=lean
 	mkdir -p "$dir/share" "$dir/out" "$dir/modules"
 	cp "$LAB_TREE"/tests/interop/{init,lib.sh} "$dir/share/"
 	cp "$4" "$dir/share/smct"
 	cp "$3" "$dir/share/smc_rs.ko"
-	[[ $who == rs ]] || under=smc
+	[[ $who == rs ]] || under=smc kernel=$INTEROP_KERNEL
 	printf '%s\n' "UNDER=$under" "NUMBER=$number" >"$dir/share/settings"
 	nic=stream,id=n,addr.type=unix,addr.path=$INTEROP/wire
 	[[ $who != rs ]] || nic+=,server=on
 	mapfile -t opts < <(
-		vm_qemu lean | sed 's/^3072$/1536/'
+		vm_qemu "$kernel" | sed 's/^3072$/1536/'
 		vm_9p r "$(guest_root)" ro
 		vm_9p lab "$dir/share" ro
-		vm_9p modules "$(vm_modules lean)" ro
+		vm_9p modules "$(vm_modules "$kernel")" ro
 		vm_9p out "$dir/out" ''
 	)
 	# The same address at both ends is what QEMU gives by default.
@@ -195,7 +195,7 @@ interop_llc() {
 # in upstream's machine.
 interop_load() {
 	: >"$INTEROP/case.log"
-	start up "tcpdump-$1" "exec tcpdump -Uni eth0 -w /out/$1.pcap '$INTEROP_LLC'"
+	start up "tcpdump-$1" "exec tcpdump -Uni eth0 -w /out/$1.pcap '${INTEROP_FILTER:-$INTEROP_LLC}'"
 	on rs load && on up "load $2; ${3:-:}" || die "$1: a module does not load"
 }
 
@@ -241,39 +241,16 @@ interop_stop() {
 	done
 }
 
-# lab_interop: build what is needed, boot both, run everything.
-lab_interop() {
-	local module smct who why i all=() common=(
+# interop_all: every case, with upstream set up in different ways.
+interop_all() {
+	local all=() common=(
 		'confirm_link=some=(udp[20] & 0x1f)=1'
 		# With one link negotiated nobody may ask for a second.
 		'add_link=none=(udp[20] & 0x1f)=2'
 		'confirm_rkey_rs=some=(udp[20] & 0x1f)=6 and src 10.1.1.1'
 		'confirm_rkey_up=some=(udp[20] & 0x1f)=6 and src 10.1.1.2'
 	)
-	lab_guest_root
-	lab_kernel lean >/dev/null
-	module=$(lab_module lean)
-	smct=$(lab_smct)
-	INTEROP=${SMC_RS_LOGS:-$(mktemp -d "${TMPDIR:-/tmp}/smc_rs-interop.XXXXXX")}
-	INTEROP_N=0
-	mkdir -p "$INTEROP"
-	: >"$INTEROP/verdict"
-	say "logs of this run: $INTEROP"
-	# shellcheck source=/dev/null
-	. "$LAB_TREE/tests/interop/cases.sh"
 	mapfile -t all < <(declare -F | sed -n 's/^declare -f case_//p' | grep -vxE 'plain_peer|.*_device|device_.*')
-	interop_boot rs 1 "$module" "$smct"
-	sleep 1
-	interop_boot up 2 "$module" "$smct"
-	trap interop_stop EXIT
-	for who in rs up; do
-		for ((i = 0; i < 600; i++)); do
-			[[ ! -e $INTEROP/$who/out/up ]] || break
-			sleep 0.1
-		done
-		[[ -e $INTEROP/$who/out/up ]] || die "machine $who does not come up: $INTEROP/$who/console"
-	done
-	on rs 'ping -c 3 -i 0.3 10.1.1.2' || die "no network between the machines"
 
 	# As upstream comes: it would like two links.
 	interop_load links2 SMC-RS-DEFAULT
@@ -295,6 +272,60 @@ lab_interop() {
 	interop_load device SMC-RS-DEFAULT
 	interop_both device SMC-R no_device device_gone
 	interop_unload device
+}
+
+# interop_record: whole captures of every kind of message, for the corpus of the host tests.
+interop_record() {
+	INTEROP_FILTER="tcp or udp port 4791"
+	interop_load record SMC-RS-DEFAULT
+	interop_both record SMC-R data_tiny half_close urgent abort at_once
+	interop_unload record
+	interop_load record-noeid ''
+	interop_both record-noeid TCP data_tiny
+	interop_unload record-noeid
+	for i in record record-noeid; do
+		on up 'pkill tcpdump || true; pause 1'
+	done
+	say "cut: cargo run --example record -- corpus/recorded 10.1.1.2 $INTEROP/up/out/record*.pcap"
+}
+
+# lab_interop [previous|record]: build what is needed, boot both, run everything; against
+# smc.ko of the newest kernel series, or of the one before.
+lab_interop() {
+	local module smct who why i what=all
+	INTEROP_KERNEL=lean
+	case ${1:-} in
+	'') ;;
+	previous) INTEROP_KERNEL=previous ;;
+	record) what=record ;;
+	*) die "usage: scripts/lab interop [previous|record]" ;;
+	esac
+	lab_guest_root
+	lab_kernel lean >/dev/null
+	lab_kernel "$INTEROP_KERNEL" >/dev/null
+	module=$(lab_module lean)
+	smct=$(lab_smct)
+	INTEROP=${SMC_RS_LOGS:-$(mktemp -d "${TMPDIR:-/tmp}/smc_rs-interop.XXXXXX")}
+	INTEROP_N=0
+	mkdir -p "$INTEROP"
+	: >"$INTEROP/verdict"
+	say "logs of this run: $INTEROP"
+	# shellcheck source=/dev/null
+	. "$LAB_TREE/tests/interop/cases.sh"
+	interop_boot rs 1 "$module" "$smct"
+	sleep 1
+	interop_boot up 2 "$module" "$smct"
+	trap interop_stop EXIT
+	for who in rs up; do
+		for ((i = 0; i < 600; i++)); do
+			[[ ! -e $INTEROP/$who/out/up ]] || break
+			sleep 0.1
+		done
+		[[ -e $INTEROP/$who/out/up ]] || die "machine $who does not come up: $INTEROP/$who/console"
+	done
+	on rs 'ping -c 3 -i 0.3 10.1.1.2' || die "no network between the machines"
+
+	"interop_$what"
 
 	for who in rs up; do
 		why=$(tr -d '\r' <"$INTEROP/$who/console" | splats | head -n 1)

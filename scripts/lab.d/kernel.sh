@@ -7,11 +7,16 @@
 kernel_fragments() {
 	local dir=$LAB_TREE/scripts/kernel
 	case $1 in
-	lean) echo "$dir/lean.config" ;;
+	lean | previous) echo "$dir/lean.config" ;;
 	debug) echo "$dir/lean.config" "$dir/debug.config" ;;
 	uml) echo "$dir/uml.config" "$dir/uml-debug.config" ;;
-	*) die "no such kernel: $1 (lean, debug or uml)" ;;
+	*) die "no such kernel: $1 (lean, debug, uml or previous)" ;;
 	esac
+}
+
+# series_of FLAVOUR: "previous" is the lean kernel of the series before, for interop runs.
+series_of() {
+	[[ $1 != previous ]] || echo previous
 }
 
 # toolchain: versions of what compiles the kernel, from the build root's package list.
@@ -25,7 +30,7 @@ kernel_key() {
 	read -ra fragments < <(kernel_fragments "$1")
 	{
 		echo "kernel 1 $1"
-		source_pin
+		source_pin "$(series_of "$1")"
 		toolchain
 		sort -u "${fragments[@]}"
 	} | key_of
@@ -48,7 +53,7 @@ kernel_make() {
 	shift
 	[[ $flavour == uml ]] && arch=(ARCH=um)
 	dir=/cache/$(basename "$(kernel_dir "$flavour")")
-	src=/cache/$(basename "$(readlink -f "$(source_dir)")")
+	src=/cache/$(basename "$(readlink -f "$(source_dir "$(series_of "$flavour")")")")
 	in_root "$(build_root)" make -C "$src" LLVM=1 O="$dir" "${arch[@]}" -j"$LAB_JOBS" "$@"
 }
 
@@ -75,7 +80,7 @@ kernel_configure() {
 		inside+=("/src/scripts/kernel/$(basename "$f")")
 	done
 	kernel_make "$flavour" tinyconfig
-	in_root "$(build_root)" sh -c "cd '/cache/$(basename "$(readlink -f "$(source_dir)")")' &&
+	in_root "$(build_root)" sh -c "cd '/cache/$(basename "$(readlink -f "$(source_dir "$(series_of "$flavour")")")")' &&
 		./scripts/kconfig/merge_config.sh -m -O '/cache/$(basename "$dir")' \
 		'/cache/$(basename "$dir")/.config' ${inside[*]}"
 	kernel_make "$flavour" olddefconfig
@@ -113,7 +118,7 @@ kernel_once() {
 # lab_kernel FLAVOUR: build it if need be; print its image's path.
 lab_kernel() {
 	kernel_fragments "$1" >/dev/null
-	lab_source
+	lab_source "$(series_of "$1")"
 	locked "kernel-$1" kernel_once "$1"
 	kernel_image "$1"
 }
@@ -129,7 +134,9 @@ lab_clean() {
 	keep=" $(build_root) $(guest_root) "
 	if [[ -d $(build_root) ]]; then
 		keep+="$(source_dir) $(readlink -f "$(source_dir)") "
-		for f in lean debug uml; do
+		[[ -z $(source_pin previous) ]] ||
+			keep+="$(source_dir previous) $(readlink -f "$(source_dir previous)") "
+		for f in lean debug uml previous; do
 			keep+="$(kernel_dir "$f") "
 		done
 	fi

@@ -6,14 +6,14 @@
 # One toolchain for kernel, module and guest program, whatever the host runs.
 BUILD_PACKAGES=(
 	bc bindgen bison ca-certificates cargo clang cpio flex gcc kmod libc6-dev libelf-dev
-	libssl-dev lld llvm make perl pkg-config python3 rsync rust-clippy rust-src rustc rustfmt
-	xz-utils zstd
+	libibverbs-dev libssl-dev lld llvm make perl pkg-config python3 rsync rust-clippy
+	rust-src rustc rustfmt xz-utils zstd
 )
 
 # What scenarios use; small, because every boot reads it through 9p.
 GUEST_PACKAGES=(
-	ethtool iproute2 iputils-ping kmod mount nftables procps redis-server redis-tools strace
-	tcpdump
+	ethtool ibverbs-providers iproute2 iputils-ping kmod libibverbs1 mount nftables procps
+	redis-server redis-tools strace tcpdump
 )
 
 build_key() {
@@ -112,25 +112,32 @@ guest_root_once() {
 	[[ -d $(guest_root) ]] || timed "guest root ($LAB_RELEASE)" make_guest_root "$(guest_root)"
 }
 
-# newest_source: package and version of the newest linux-source-7.x (7.2 or later).
+# newest_source SERIES: package and version of the newest linux-source-7.x (7.2 or later), or
+# of the one before it (SERIES "previous").
 newest_source() {
+	local back=1
+	[[ ${1:-} != previous ]] || back=2
 	in_root "$(build_root)" sh -c '
 		for p in $(apt-cache search --names-only "^linux-source-7\.[0-9]+\$" | cut -d" " -f1); do
 			v=$(apt-cache policy "$p" | sed -n "s/^ *Candidate: //p")
 			echo "${p#linux-source-} $p $v"
 		done' | awk '{split($1, a, "."); if (a[2] >= 2) print a[2], $2, $3}' |
-		sort -n | tail -n 1 | cut -d' ' -f2-
+		sort -n | tail -n "$back" | awk -v n="$back" 'NR == 1 { line = $2 " " $3 } END { if (NR == n) print line }'
 }
 
-# source_pin: "package version" of the source in use; chosen once for a build root, so
-# that a new upload does not rebuild kernels behind the user's back.
+# source_pin SERIES: "package version" of the source in use; chosen once for a build root, so
+# that a new upload does not rebuild kernels behind the user's back. SERIES is empty or previous.
 source_pin() {
-	cat "$LAB_CACHE/source-$(build_key)" 2>/dev/null || true
+	cat "$(source_pin_file "${1:-}")" 2>/dev/null || true
+}
+
+source_pin_file() {
+	echo "$LAB_CACHE/source-$(build_key)${1:+-$1}"
 }
 
 source_dir() {
 	local pkg version
-	read -r pkg version < <(source_pin) || die "no kernel source yet: run scripts/lab setup"
+	read -r pkg version < <(source_pin "${1:-}") || die "no kernel source yet: run scripts/lab setup"
 	readlink -m "$LAB_CACHE/${pkg}_${version//[^a-zA-Z0-9.+-]/_}"
 }
 
@@ -150,15 +157,16 @@ unpack_source() {
 }
 
 source_once() {
-	local pkg version dir
-	if [[ -z $(source_pin) ]]; then
-		newest_source >"$LAB_CACHE/source.tmp-pin"
-		[[ -s $LAB_CACHE/source.tmp-pin ]] ||
-			die "no linux-source-7.x (7.2 or later) in $LAB_RELEASE-backports"
-		mv "$LAB_CACHE/source.tmp-pin" "$LAB_CACHE/source-$(build_key)"
+	local series=${1:-} pkg version dir pin
+	pin=$(source_pin_file "$series")
+	if [[ ! -s $pin ]]; then
+		newest_source "$series" >"$pin.tmp"
+		[[ -s $pin.tmp ]] ||
+			die "no ${series:+$series }linux-source-7.x (7.2 or later) in $LAB_RELEASE-backports"
+		mv "$pin.tmp" "$pin"
 	fi
-	read -r pkg version < <(source_pin)
-	dir=$(source_dir)
+	read -r pkg version < <(source_pin "$series")
+	dir=$(source_dir "$series")
 	[[ -d $dir ]] || timed "kernel source $pkg $version" unpack_source "$pkg" "$version" "$dir"
 }
 
@@ -175,7 +183,7 @@ lab_guest_root() {
 
 lab_source() {
 	lab_build_root
-	locked source source_once
+	locked source source_once "${1:-}"
 }
 
 lab_setup() {

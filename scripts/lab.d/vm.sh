@@ -84,7 +84,11 @@ VM_APPEND+=' init=/init panic=-1 oops=panic loglevel=7 sysctl.kernel.hung_task_t
 
 # vm_boot FLAVOUR DIR: one machine, until it ends or makes no progress.
 vm_boot() {
-	local flavour=$1 dir=$2 opts pid limit
+	local flavour=$1 dir=$2 opts pid
+	if [[ $flavour == uml ]]; then
+		uml_boot "$dir"
+		return
+	fi
 	mapfile -t opts < <(
 		vm_qemu "$flavour"
 		vm_9p r "$(guest_root)" ro

@@ -10,6 +10,22 @@ case_data() {
 	job data --bytes 1m --chunk 100k
 }
 
+# A long transfer: wrap-arounds by the thousand, rings of different sizes.
+case_big() {
+	SERVER_ARGS=(--sndbuf 64k --rcvbuf 512k)
+	job data --bytes 64m --back 64m --chunk 1m --sndbuf 256k --rcvbuf 128k
+}
+
+# The server is slow to accept; the client's connect() and first sends must not need it.
+case_before_accept() {
+	SERVER_ARGS=(--accept-delay-ms 2000 --count 5)
+	job data --bytes 100k --parallel 5
+}
+
+case_data_tiny() {
+	job data --bytes 30k --chunk 3000
+}
+
 case_data_small_chunks() {
 	job data --bytes 200k --chunk 3000
 }
@@ -37,6 +53,11 @@ case_sequence() {
 case_at_once() {
 	SERVER_ARGS=(--count 20)
 	job data --bytes 100k --chunk 64k --parallel 20
+}
+
+case_hundred() {
+	SERVER_ARGS=(--count 100)
+	job data --bytes 20k --chunk 20k --parallel 100 --ramp 20
 }
 
 case_half_close() {

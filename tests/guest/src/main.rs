@@ -70,7 +70,7 @@ macro_rules! ensure {
 
 const USAGE: &str = "\
 usage: smct server [--family F] [--addr A] --port P [--count N] [--expect T] [--reason R]
-                   [--sndbuf N] [--rcvbuf N] [--broken-ok!]
+                   [--sndbuf N] [--rcvbuf N] [--broken-ok!] [--accept-delay-ms N]
        smct client JOB [--family F] --addr A --port P [--expect T] [--reason R] [--parallel N [--ramp K]]
                    [--seed N] [--sndbuf N] [--rcvbuf N] [--broken-ok!] [--retry-ms N]
          jobs: data [--bytes N] [--back N] [--chunk N]   both directions, SHA-256 at both ends
@@ -90,6 +90,7 @@ usage: smct server [--family F] [--addr A] --port P [--count N] [--expect T] [--
        smct stat NAME [--equals N] [--min N]   a counter of the module
        smct gone                 wait until no socket of the module is left
        smct ueid NAME            give upstream's module a user-defined EID
+       smct power-off            end this machine at once
 --ns NS: in this network namespace
 F: smc smc6 ipproto ipproto6 tcp tcp6      T: SMC-R TCP any
 ";
@@ -112,9 +113,16 @@ fn run() -> Result<(), Fail> {
             sock::Sock::new(family).map(drop).context("socket")
         }
         ["sockets"] => checks::table::run(),
+        ["power-off"] => power_off(),
         ["ueid", name] => genl::add_ueid(name),
         _ => Err(USAGE.into()),
     }
+}
+
+fn power_off() -> Result<(), Fail> {
+    // SAFETY: No pointers; it does not return when it succeeds.
+    let rc = unsafe { libc::reboot(libc::RB_POWER_OFF) };
+    Err(Fail(format!("power-off: {rc}, {}", io::Error::last_os_error())))
 }
 
 fn main() -> ExitCode {

@@ -132,5 +132,8 @@ impl Server {
 pub fn run(args: &Args) -> Result<(), Fail> {
     let server = Server::new(args, "", args.number("count", 1)?)?;
     println!("listening port={}", server.port()?);
+    // Clients must not need our accept().
+    let delay = args.number("accept-delay-ms", 0)?;
+    thread::sleep(std::time::Duration::from_millis(delay));
     server.run()
 }

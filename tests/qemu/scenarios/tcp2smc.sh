@@ -1,5 +1,6 @@
 # Unmodified programs over SMC-R where a namespace's switch is on, and only there.
 # limit: 300
+# uml: no kretprobes there, which tcp2smc needs
 
 net_up
 tcp2smc() { ip netns exec "$1" sysctl -q "net.smc.tcp2smc=$2"; }

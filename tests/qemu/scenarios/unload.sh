@@ -1,5 +1,6 @@
 # rmmod is refused while a socket is open, in every state, and clean afterwards.
 # limit: 200
+# uml: no kretprobes there, which tcp2smc needs
 
 refused() {
 	must_fail rmmod smc_rs 2>/dev/null
