@@ -5,12 +5,12 @@
 
 # figure_run LOGS UNDER_TEST FAMILY MODULE SMCT: one boot, prints "NAME VALUE" lines.
 figure_run() {
-	local logs=$1 under=$2 family=$3 module=$4 smct=$5
+	local logs=$1 under=$2 family=$3 module=$4 smct=$5 scenario=${6:-fig_rxe}
 	(
 		export LAB_ICOUNT=1 LAB_UNDER_TEST=$under LAB_FAMILY=$family SMC_RS_LOGS=$logs
-		vm_run lean "$module" "$smct" fig_rxe >&2
+		vm_run lean "$module" "$smct" "$scenario" >&2
 	) || die "measuring $under failed (logs: $logs)"
-	sed -n 's/^raw: //p' "$logs/boot1/out/fig_rxe.log"
+	sed -n 's/^raw: //p' "$logs/boot1/out/$scenario.log"
 }
 
 # figure_lines OURS OTHER NAME: compares two files of "NAME VALUE".
@@ -23,6 +23,13 @@ figure_lines() {
 			printf "figure: %s ours=%.3f other=%.3f ratio=%.3f unit=%s against=%s\n",
 				$1, ours[$1] / div, $2 / div, ours[$1] / $2, unit, against
 		}' "$1" "$2"
+}
+
+# figure_strangers: connect() of clients while others stall, against without them.
+figure_strangers() {
+	awk '{ v[$1] = $2 } END {
+		printf "figure: connect_p99 ours=%.3f other=%.3f ratio=%.3f unit=us against=no-strangers\n",
+			v["strangers"] / 1000, v["alone"] / 1000, v["strangers"] / v["alone"] }'
 }
 
 # lab_figures: smc_rs, upstream's smc.ko and TCP, each in a machine of its own.
@@ -39,5 +46,7 @@ lab_figures() {
 	figure_run "$logs/smc_rs" smc_rs smc "$module" "$smct" >"$logs/ours"
 	figure_lines "$logs/ours" "$logs/other" smc.ko
 	figure_lines "$logs/ours" "$logs/tcp-values" tcp
+	figure_run "$logs/strangers" smc_rs smc "$module" "$smct" fig_strangers >"$logs/p99"
+	figure_strangers <"$logs/p99"
 	say "lower is better; ratio = ours / other; logs: $logs"
 }

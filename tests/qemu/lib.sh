@@ -73,6 +73,7 @@ on_exit() {
 		kill -9 "$p" 2>/dev/null
 	done
 	wait
+	((${#STAR[@]} == 0)) || star_down
 	net_down
 	exit "$rc"
 }
@@ -112,6 +113,48 @@ net_up() {
 		# Upstream has no default EID, and rxe only does SMC-Rv2. One for all namespaces.
 		$SMCT ueid SMC-RS-DEFAULT
 	fi
+}
+
+# net_star PREFIX COUNT SUBNET: namespaces PREFIX1... with a link to a bridge in h1 (10.1.1.1/16,
+# made when it is not there), addresses 10.1.SUBNET.N and an rxe device each.
+net_star() {
+	local n
+	if [[ ! -e /run/netns/h1 ]]; then
+		ip -batch - <<-END
+			netns add h1
+			link add br0 netns h1 type bridge
+		END
+		ip -n h1 -batch - <<-END
+			link set lo up
+			link set br0 up
+			addr add 10.1.1.1/16 dev br0
+		END
+		rxe_add h1 h1 br0
+	fi
+	for ((n = 1; n <= $2; n++)); do
+		ip -batch - <<-END
+			netns add $1$n
+			link add $1$n netns h1 type veth peer name e0 netns $1$n
+		END
+		ip -n h1 link set "$1$n" up master br0
+		ip -n "$1$n" -batch - <<-END
+			link set lo up
+			link set e0 up
+			addr add 10.1.$3.$n/16 dev e0
+		END
+		rxe_add "$1$n" "$1$n" e0
+		STAR+=("$1$n")
+	done
+}
+STAR=()
+
+# star_down: what net_star made.
+star_down() {
+	local ns
+	for ns in "${STAR[@]}" h1; do
+		ip netns exec "$ns" rdma link del "rxe$ns" 2>/dev/null
+		ip netns del "$ns" 2>/dev/null
+	done
 }
 
 net_down() {

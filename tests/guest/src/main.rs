@@ -6,6 +6,7 @@
 mod args;
 mod checks;
 mod client;
+mod crowd;
 mod genl;
 mod job;
 mod netlink;
@@ -83,6 +84,8 @@ usage: smct server [--family F] [--addr A] --port P [--count N] [--expect T] [--
                (all with --bytes, --back, --chunk)
        smct pair JOB ...          server (in --server-ns NS) and client in one process;
                    --server-family, -expect, -reason, -sndbuf, -rcvbuf if they differ
+       smct crowd [--clients N] [--rounds N] [--ns-prefix P] --server-ns NS [--expect T]
+                   clients in namespaces P1, P2, ... connect N times each; percentiles of connect()
        smct check NAME|all|list [--family F] [--server-ns NS] [--client-ns NS] [--addr A]
                    [--expect T]
        smct socket F             make a socket of the family, print errno on failure
@@ -105,6 +108,7 @@ fn run() -> Result<(), Fail> {
         ["server"] => server::run(&args),
         ["client", job] => client::run(job, &args),
         ["pair", job] => client::pair(job, &args),
+        ["crowd"] => crowd::run(&args),
         ["stat", name] => transport::stat(name, &args),
         ["gone"] => transport::gone(),
         ["check", name] => checks::run(name, &args),
@@ -122,7 +126,10 @@ fn run() -> Result<(), Fail> {
 fn power_off() -> Result<(), Fail> {
     // SAFETY: No pointers; it does not return when it succeeds.
     let rc = unsafe { libc::reboot(libc::RB_POWER_OFF) };
-    Err(Fail(format!("power-off: {rc}, {}", io::Error::last_os_error())))
+    Err(Fail(format!(
+        "power-off: {rc}, {}",
+        io::Error::last_os_error()
+    )))
 }
 
 fn main() -> ExitCode {
