@@ -13,7 +13,7 @@ pub(crate) fn quiesce() {
     // SAFETY: Process context without locks. Tasks that dropped the last reference from within our
     // text leave it; so do softirqs on idle CPUs, which Tasks RCU ignores.
     unsafe {
-        bindings::synchronize_rcu_tasks();
+        bindings::smc_rs_synchronize_rcu_tasks();
         bindings::synchronize_net();
         // The callbacks of `call_rcu` queue work items...
         bindings::rcu_barrier();

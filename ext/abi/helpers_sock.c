@@ -499,6 +499,12 @@ void *smc_rs_net_generic(const struct net *net, unsigned int id)
 	return net_generic(net, id);
 }
 
+/* A macro where tasks are never preempted. */
+void smc_rs_synchronize_rcu_tasks(void)
+{
+	synchronize_rcu_tasks();
+}
+
 #ifdef CONFIG_KRETPROBES
 unsigned long smc_rs_regs_arg(struct pt_regs *regs, unsigned int n)
 {

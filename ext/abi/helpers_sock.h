@@ -86,6 +86,7 @@ struct proc_dir_entry *smc_rs_proc_net(struct net *net, const char *name,
 void smc_rs_proc_net_remove(struct net *net, const char *name);
 struct net *smc_rs_seq_net(struct seq_file *m);
 void *smc_rs_net_generic(const struct net *net, unsigned int id);
+void smc_rs_synchronize_rcu_tasks(void);
 #ifdef CONFIG_KRETPROBES
 unsigned long smc_rs_regs_arg(struct pt_regs *regs, unsigned int n);
 unsigned long smc_rs_regs_ret(struct pt_regs *regs);

@@ -2,8 +2,8 @@
 # shellcheck shell=bash
 #
 # Scenarios under user-mode Linux: a kernel that is a process, at the host's own speed, with
-# KASAN and leak detection. One CPU, no kretprobes, and lockdep switches itself off there, so
-# the virtual machine stays the judge; this is for stress and for the daily loop.
+# KASAN. One CPU, no kretprobes, lockdep switches itself off and kmemleak sees too little there,
+# so the virtual machine stays the judge; this is for stress and for the daily loop.
 
 # uml_names: scenarios that user-mode Linux can run.
 uml_names() {
@@ -20,11 +20,11 @@ uml_kernel() {
 	LAB_OUT=$dir in_root "$(build_root)" bash -c 'mkdir /tmp/uml && TMPDIR=/tmp exec "$@"' uml \
 		"/cache/$(basename "$(kernel_dir uml)")/linux" umid="$(uml_id "$dir")" uml_dir=/tmp/uml \
 		mem=2048M seccomp=on ncpus=1 \
-		root=none rootfstype=hostfs "rootflags=/cache/$(basename "$(guest_root)")" ro \
-		con=null con0=null,fd:1 ssl=null ssl1=null,fd:3 \
+		root=/dev/root rootfstype=hostfs "rootflags=/cache/$(basename "$(guest_root)")" ro \
+		con=null con0=fd:0,fd:1 ssl=null \
 		init=/init panic=-1 oops=panic loglevel=7 printk.time=1 \
 		sysctl.kernel.hung_task_timeout_secs=60 rcupdate.rcu_cpu_stall_timeout=60 \
-		lab_hostfs=/out "lab_modules=/cache/$(basename "$(kernel_dir uml)")/modroot/lib/modules"
+		lab_hostfs=/out lab_results=/out/results "lab_modules=/cache/$(basename "$(kernel_dir uml)")/modroot/lib/modules"
 }
 
 # uml_id DIR: what tells this machine's processes from others'.
@@ -40,7 +40,8 @@ uml_stop() {
 # uml_boot DIR: one machine, until it ends or makes no progress.
 uml_boot() {
 	local dir=$1
-	uml_kernel "$dir" </dev/null >"$dir/console" 2>"$dir/uml" 3>"$dir/results" &
+	ln -sf out/results "$dir/results"
+	uml_kernel "$dir" </dev/null >"$dir/console" 2>"$dir/uml" &
 	vm_watch $! "$dir"
 	uml_stop "$dir"
 }

@@ -213,7 +213,7 @@ vm_run() {
 		if ! grep -q '^done' "$dir/results"; then
 			if [[ -z $running ]]; then
 				echo "not ok vm_boot 0 # the machine never came up" >>"$dir/results"
-				tail -n 40 "$dir/console" "$dir/qemu" >&2 || true
+				tail -n 40 "$dir/console" "$dir"/{qemu,uml} >&2 2>/dev/null || true
 				vm_verdict "$dir" >>"$logs/verdict"
 				break
 			fi

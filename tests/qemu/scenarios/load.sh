@@ -1,5 +1,6 @@
 # insmod, rmmod, insmod again; no coexistence with upstream's smc.ko.
 # limit: 150
+# uml: no, KASAN there keeps its marks of an unloaded smc.ko
 # module: none
 
 load() { insmod /lab/smc_rs.ko "$@"; }
