@@ -13,7 +13,7 @@ impl Eid {
     pub(crate) const LEN: usize = 32;
 
     /// The EID that a fresh installation has by its module parameter.
-    #[cfg(any(test, smc_rs_kunit))]
+    #[cfg(any(test, fuzzing, smc_rs_kunit))]
     pub(crate) const DEFAULT: Self = Self(*b"SMC-RS-DEFAULT                  ");
 
     /// All blanks: no EID (SMC-Rv1 messages have none).

@@ -75,6 +75,7 @@ enum State {
 
 /// The client's side of the handshake.
 #[derive(Debug)]
+#[cfg_attr(any(test, fuzzing), derive(Clone))]
 pub(crate) struct Client {
     /// What both sides have.
     common: Common,

@@ -54,6 +54,7 @@ pub(super) enum Late {
 
 /// State that both machines have.
 #[derive(Debug)]
+#[cfg_attr(any(test, fuzzing), derive(Clone))]
 pub(super) struct Common {
     /// The message to send next.
     tx: Option<ClcBuf>,

@@ -21,7 +21,7 @@
 mod client;
 mod common;
 mod negotiate;
-#[cfg(any(test, smc_rs_kunit))]
+#[cfg(any(test, fuzzing, smc_rs_kunit))]
 pub(crate) mod samples;
 mod server;
 mod stream;

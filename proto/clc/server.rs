@@ -75,6 +75,7 @@ enum State {
 
 /// The server's side of the handshake.
 #[derive(Debug)]
+#[cfg_attr(any(test, fuzzing), derive(Clone))]
 pub(crate) struct Server {
     /// What both sides have.
     common: Common,

@@ -148,7 +148,7 @@ impl Connection {
     }
 
     /// What the application asked for so far.
-    #[cfg(any(test, smc_rs_kunit))]
+    #[cfg(any(test, fuzzing, smc_rs_kunit))]
     pub(crate) fn phase(&self) -> Phase {
         self.close.phase
     }

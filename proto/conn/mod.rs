@@ -30,13 +30,13 @@ use super::wire::cdc::{
     ConnFlags,
     ProdFlags, //
 };
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 pub(crate) use close::Phase;
 pub(crate) use input::{
     PeerFault,
     RxEffects, //
 };
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 pub(crate) use plan::Write;
 pub(crate) use plan::{
     TxDone,

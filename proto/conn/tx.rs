@@ -235,7 +235,7 @@ impl Connection {
     }
 
     /// Messages planned and not completed.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(crate) fn pending(&self) -> u32 {
         self.tx.pending
     }

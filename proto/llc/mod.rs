@@ -102,7 +102,7 @@ pub(crate) enum RkeyAnswer {
     Ok,
     /// There is no room for it.
     #[cfg_attr(
-        not(any(test, smc_rs_kunit)),
+        not(any(test, fuzzing, smc_rs_kunit)),
         expect(
             dead_code,
             reason = "a group with one link needs no table of the peer's keys"

@@ -54,7 +54,7 @@ check_format() {
 		cd /src
 		rustfmt --check --edition 2021 smc_rs.rs
 		rustfmt --check --edition 2021 tests/guest/src/main.rs
-		find tests/host -name "*.rs" -not -path "*/target/*" -exec rustfmt --check --edition 2021 {} +'
+		find tests/host tests/fuzz -name "*.rs" -not -path "*/target/*" -exec rustfmt --check --edition 2021 {} +'
 }
 
 # host_cargo ARG...: cargo of the build root on the host crate.
@@ -66,6 +66,7 @@ host_cargo() {
 check_lints() {
 	guest_cargo clippy --release --locked -- -D warnings
 	host_cargo clippy --all-targets --locked -- -D warnings
+	fuzz_cargo clippy --locked --no-default-features -- -D warnings
 }
 
 # host_tests: cargo test; each of its tests counts.
@@ -102,6 +103,7 @@ lab_test() {
 	test_step lints check_lints
 	test_step clippy module_clippy debug
 	host_tests
+	test_step coverage check_coverage
 	test_step module module_make debug
 	test_step smct lab_smct
 	module="$(out_dir module-debug)/smc_rs.ko"
