@@ -140,3 +140,32 @@ lab_coverage() {
 			END { printf "corpus: %.1f %% of %d lines\n", 100 * got / all, all }'
 	check_coverage
 }
+
+# The prover's solver, from PyPI.
+Z3_VERSION=5.4.1.0
+
+# z3_python: a python3 that has the solver; made once.
+z3_python() {
+	local dir="$LAB_CACHE/z3-$Z3_VERSION"
+	if [[ ! -e "$dir/bin/z3" ]]; then
+		rm -rf "$dir"
+		python3 -m venv "$dir" >&2 && "$dir/bin/pip" install -q "z3-solver==$Z3_VERSION" >&2 ||
+			die "no z3: python3 with venv and PyPI are needed"
+	fi
+	echo "$dir/bin/python3"
+}
+
+# lab_prove: proves the arithmetic of rings, cursors and size codes (tests/proof).
+lab_prove() {
+	local python
+	lab_build_root
+	python=$(z3_python)
+	# Optimized twice, since the first time leaves an iterator in memory.
+	LAB_OUT=$(out_dir prove) in_root "$(build_root)" sh -euc '
+		rustc --edition 2021 --crate-type lib --crate-name proofs --emit=llvm-ir -Copt-level=3 \
+			-Cpanic=abort -Coverflow-checks=on -Cdebug-assertions=on -Ccodegen-units=1 \
+			-Cno-vectorize-loops -Cno-vectorize-slp -o /out/first.ll /src/tests/proof/proofs.rs
+		opt -S -passes="default<O3>" -o /out/proofs.ll /out/first.ll'
+	"$python" "$LAB_TREE/tests/proof/prove.py" "$(out_dir prove)/proofs.ll" \
+		"$LAB_TREE/tests/proof/proofs.rs"
+}

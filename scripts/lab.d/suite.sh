@@ -54,7 +54,7 @@ check_format() {
 		cd /src
 		rustfmt --check --edition 2021 smc_rs.rs
 		rustfmt --check --edition 2021 tests/guest/src/main.rs
-		find tests/host tests/fuzz -name "*.rs" -not -path "*/target/*" -exec rustfmt --check --edition 2021 {} +'
+		find tests/host tests/fuzz tests/proof -name "*.rs" -not -path "*/target/*" -exec rustfmt --check --edition 2021 {} +'
 }
 
 # host_cargo ARG...: cargo of the build root on the host crate.
