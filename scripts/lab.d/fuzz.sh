@@ -169,3 +169,13 @@ lab_prove() {
 	"$python" "$LAB_TREE/tests/proof/prove.py" "$(out_dir prove)/proofs.ll" \
 		"$LAB_TREE/tests/proof/proofs.rs"
 }
+
+# lab_miri: the host tests under Miri, with few cases of each property. Miri comes only with
+# nightly compilers, which Debian does not have: this one runs on the host's rustup.
+lab_miri() {
+	cargo +nightly miri --version >&2 ||
+		die "no Miri: rustup toolchain install nightly -c miri -c rust-src"
+	CARGO_TARGET_DIR=$(out_dir miri) MIRIFLAGS=-Zmiri-disable-isolation \
+		PROPTEST_CASES=${PROPTEST_CASES:-4} \
+		cargo +nightly miri test --locked --manifest-path "$LAB_TREE/tests/host/Cargo.toml" "$@"
+}

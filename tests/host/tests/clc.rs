@@ -118,6 +118,7 @@ fn confirm_link_fails_on_both_sides() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "hours")]
 fn late_declines_cross_at_every_distance() {
     // The client's DECLINE goes out about 5 s after CONFIRM; the server's around that.
     let mut both = 0;

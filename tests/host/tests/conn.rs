@@ -73,6 +73,7 @@ proptest! {
 
 /// Many wraps of all rings in both directions, every combination of sizes.
 #[test]
+#[cfg_attr(miri, ignore = "hours")]
 fn long_streams() {
     for case in 0..81u32 {
         let order = |i: u32| 1u32 << (14 + case / 3u32.pow(i) % 3);
@@ -99,6 +100,7 @@ fn long_streams() {
 
 /// The 16-bit sequence number and wrap counts wrap.
 #[test]
+#[cfg_attr(miri, ignore = "hours")]
 fn counters_wrap() {
     let small = 1 << 14;
     let mut pair = Pair::new(Sizes {

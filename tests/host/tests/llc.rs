@@ -167,8 +167,21 @@ impl Both {
     }
 }
 
+/// So many cases, unless the environment says how many.
+fn config() -> ProptestConfig {
+    let cases = std::env::var("PROPTEST_CASES")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(2_000);
+    ProptestConfig {
+        cases,
+        failure_persistence: None,
+        ..Default::default()
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(config())]
 
     /// Each request is answered exactly once, with the answer that belongs to it.
     #[test]

@@ -26,8 +26,21 @@ fn position() -> impl Strategy<Value = u64> {
     prop_oneof![0u64..1 << 20, 0u64..1 << 47]
 }
 
+/// So many cases, unless the environment says how many.
+fn config() -> ProptestConfig {
+    let cases = std::env::var("PROPTEST_CASES")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(5_000);
+    ProptestConfig {
+        cases,
+        failure_persistence: None,
+        ..Default::default()
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 5000, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn only_powers_of_two(bytes in any::<u32>()) {
