@@ -224,3 +224,41 @@ must_fail() {
 		fail "succeeded but must not: $*"
 	fi
 }
+
+# groups_gone NS: no link group is left within 10 s.
+groups_gone() {
+	local i lines
+	for ((i = 0; i < 100; i++)); do
+		mapfile -t lines < <(ip netns exec "$1" cat /proc/net/smc_lgr)
+		((${#lines[@]} > 1)) || return 0
+		pause 0.1
+	done
+	printf '%s\n' "${lines[@]}"
+	fail "link groups left in $1"
+}
+
+# hostile ROLE: all cases of `smct peer` where the peer is the client or the server. The peer lives
+# on e2, without the kernel of h2, which gets its address back only afterwards: then nothing may
+# be left, and SMC-R must still work.
+hostile() {
+	net_pair
+	ip -n h2 addr flush dev e2
+	ip -n h1 addr add 10.2.0.1/16 dev e1
+	rxe_add h1 1 e1
+	note "with an RDMA device"
+	$SMCT peer run --role "$1"
+	expect_stat h1 smcr_active 0
+	sockets_gone h1
+	groups_gone h1
+	note "without"
+	h1 rdma link del rxe1
+	$SMCT peer run --role "$1" --bare!
+	sockets_gone h1
+	note "a good peer"
+	ip -n h2 addr add 10.1.1.2/24 dev e2
+	rxe_add h1 1 e1
+	rxe_add h2 2 e2
+	pair data --expect SMC-R --bytes 100k
+	no_fallback h2
+	sockets_gone h1 h2
+}

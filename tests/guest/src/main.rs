@@ -10,6 +10,11 @@ mod crowd;
 mod genl;
 mod job;
 mod netlink;
+mod peer;
+// The module's own formats, to speak with it and to break them.
+#[path = "../../../proto/mod.rs"]
+#[allow(dead_code, unused_imports)]
+mod proto;
 mod rng;
 mod server;
 mod sock;
@@ -88,6 +93,9 @@ usage: smct server [--family F] [--addr A] --port P [--count N] [--expect T] [--
                    clients in namespaces P1, P2, ... connect N times each; percentiles of connect()
        smct check NAME|all|list [--family F] [--server-ns NS] [--client-ns NS] [--addr A]
                    [--expect T]
+       smct peer list            the hostile peer's cases
+       smct peer run [NAME] [--role client|server] [--host-ns NS] [--ns NS] [--interface I] [--bare!]
+                   runs those that begin with NAME against the module; bare: those for a host without RDMA device
        smct socket F             make a socket of the family, print errno on failure
        smct sockets              check the errno table of socket()
        smct stat NAME [--equals N] [--min N]   a counter of the module
@@ -100,10 +108,10 @@ F: smc smc6 ipproto ipproto6 tcp tcp6      T: SMC-R TCP any
 
 fn run() -> Result<(), Fail> {
     let args = args::Args::parse(std::env::args().skip(1))?;
-    if let Some(ns) = args.text("ns") {
+    let words: Vec<&str> = args.words.iter().map(String::as_str).collect();
+    if let (Some(ns), false) = (args.text("ns"), words.first() == Some(&"peer")) {
         checks::enter(&checks::netns(ns)?)?;
     }
-    let words: Vec<&str> = args.words.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["server"] => server::run(&args),
         ["client", job] => client::run(job, &args),
@@ -112,6 +120,12 @@ fn run() -> Result<(), Fail> {
         ["stat", name] => transport::stat(name, &args),
         ["gone"] => transport::gone(),
         ["check", name] => checks::run(name, &args),
+        ["peer", "list"] => {
+            peer::list();
+            Ok(())
+        }
+        ["peer", "run"] => peer::run(None, &args),
+        ["peer", "run", name] => peer::run(Some(name), &args),
         ["socket", family] => {
             let family = family.parse().map_err(|()| Fail::from("no such family"))?;
             sock::Sock::new(family).map(drop).context("socket")
