@@ -218,7 +218,9 @@ impl Client {
         let accept = match Accept::parse(peeked) {
             Ok(accept) => accept,
             Err(WireError::NotSmcR) => {
-                self.common.decline(Reason::MODEUNSUPP);
+                self.common.timer = Deadline::NONE;
+                self.state = State::Contact;
+                self.common.refuse(Reason::MODEUNSUPP);
                 return length;
             }
             Err(error) => {
@@ -228,12 +230,10 @@ impl Client {
         };
         self.common.version = accept.version;
         self.common.timer = Deadline::NONE;
+        self.state = State::Contact;
         match self.check_accept(&accept) {
-            Ok(()) => {
-                self.state = State::Contact;
-                self.accept = Some(accept);
-            }
-            Err(reason) => self.common.decline(reason),
+            Ok(()) => self.accept = Some(accept),
+            Err(reason) => self.common.refuse(reason),
         }
         length
     }
@@ -568,6 +568,26 @@ mod tests {
             ..good
         });
         assert!(matches!(c.poll(), Some(ClientEvent::Accept(_))));
+    }
+
+    #[test]
+    fn a_decline_behind_an_unusable_accept_is_seen() {
+        for first in [0, 1] {
+            let mut c = accepted(&Accept {
+                version: 1,
+                ..accept(true)
+            });
+            if first == 0 {
+                assert!(feed(&mut c, &decline_bytes(Reason::SYNCERR)));
+                assert!(c.poll_transmit().is_none());
+                assert_eq!(c.poll(), fell_back(Reason::PEERDECL, Reason::SYNCERR));
+            } else {
+                assert_eq!(c.on_input(b"220 hello", false, 1), 0);
+                assert!(c.poll_transmit().is_none());
+                let error = WireError::HeadEyecatcher;
+                assert_eq!(c.poll(), reset(ResetCause::Protocol(error)));
+            }
+        }
     }
 
     #[test]

@@ -58,6 +58,8 @@ pub(super) enum Late {
 pub(super) struct Common {
     /// The message to send next.
     tx: Option<ClcBuf>,
+    /// Why a DECLINE is going to be sent, unless the peer's own is here already.
+    refused: Option<Reason>,
     /// The decision, once there is one.
     outcome: Option<Outcome>,
     /// The decision was given out.
@@ -77,6 +79,7 @@ impl Common {
     pub(super) fn new() -> Self {
         Self {
             tx: None,
+            refused: None,
             outcome: None,
             told: false,
             timer: Deadline::NONE,
@@ -129,6 +132,12 @@ impl Common {
     pub(super) fn decline(&mut self, reason: Reason) {
         self.send_decline(reason);
         self.fall_back(reason, Reason::NONE);
+    }
+
+    /// Like [`Common::decline`], but after the rest of the input was looked at: the peer may have
+    /// declined meanwhile, and then its DECLINE must not be left for the application.
+    pub(super) fn refuse(&mut self, reason: Reason) {
+        self.refused = Some(reason);
     }
 
     /// Decides for a reset.
@@ -235,6 +244,9 @@ impl Common {
 
     /// Gives the message to send.
     pub(super) fn poll_transmit(&mut self) -> Option<ClcBuf> {
+        if let (Some(reason), None) = (self.refused.take(), self.outcome) {
+            self.decline(reason);
+        }
         self.tx.take()
     }
 

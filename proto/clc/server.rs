@@ -162,12 +162,10 @@ impl Server {
         };
         self.common.version = proposal.version;
         self.common.timer = Deadline::NONE;
+        self.state = State::Contact;
         match self.refusal.map_or_else(|| usable(&proposal), Err) {
-            Ok(()) => {
-                self.state = State::Contact;
-                self.proposal = Some(proposal);
-            }
-            Err(reason) => self.common.decline(reason),
+            Ok(()) => self.proposal = Some(proposal),
+            Err(reason) => self.common.refuse(reason),
         }
         length
     }
@@ -477,6 +475,25 @@ mod tests {
         assert!(feed(&mut s, &proposal_bytes()));
         assert_eq!(declined_with(s.poll_transmit()), Some(Reason::OPTUNSUPP));
         assert_eq!(s.poll(), fell_back(Reason::OPTUNSUPP, Reason::NONE));
+    }
+
+    #[test]
+    fn a_decline_behind_a_useless_proposal_is_seen() {
+        let refusing = || {
+            let mut s = Server::new(0);
+            s.contact_failed(Reason::OPTUNSUPP, 1);
+            assert!(feed(&mut s, &proposal_bytes()));
+            s
+        };
+        let mut s = refusing();
+        assert!(feed(&mut s, &decline_bytes(Reason::SYNCERR)));
+        assert!(s.poll_transmit().is_none());
+        assert_eq!(s.poll(), fell_back(Reason::PEERDECL, Reason::SYNCERR));
+        let mut s = refusing();
+        assert_eq!(s.on_input(b"hello", false, 2), 0);
+        assert!(s.poll_transmit().is_none());
+        let error = WireError::HeadEyecatcher;
+        assert_eq!(s.poll(), reset(ResetCause::Protocol(error)));
     }
 
     #[test]
