@@ -309,10 +309,10 @@ impl Sk {
         unsafe { bindings::tcp_abort(self.as_raw(), -err.to_errno()) };
     }
 
-    /// Whether the SYN and the SYN-ACK carried the SMC option.
+    /// Whether both ends of a client's connection offered SMC.
     pub(crate) fn has_option(&self) -> bool {
         // SAFETY: By the type invariants.
-        unsafe { bindings::smc_rs_tcp_syn_smc(self.as_raw()) }
+        unsafe { bindings::smc_rs_tcp_has_option(self.as_raw()) }
     }
 
     /// Whether TCP has acknowledged everything sent.

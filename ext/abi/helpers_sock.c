@@ -297,6 +297,15 @@ bool smc_rs_tcp_syn_smc(const struct sock *sk)
 	return READ_ONCE(tcp_sk(sk)->syn_smc);
 }
 
+/*
+ * Whether both ends of a client's connection offered SMC. TCP clears syn_smc when the option lacks
+ * in a SYN-ACK, but not when it lacks in a SYN that crossed ours.
+ */
+bool smc_rs_tcp_has_option(const struct sock *sk)
+{
+	return READ_ONCE(tcp_sk(sk)->syn_smc) && tcp_sk(sk)->rx_opt.smc_ok;
+}
+
 void smc_rs_tcp_set_syn_smc(struct sock *sk, bool on)
 {
 	WRITE_ONCE(tcp_sk(sk)->syn_smc, on);
@@ -362,7 +371,11 @@ static int smc_rs_consume_actor(read_descriptor_t *desc, struct sk_buff *skb,
 int smc_rs_tcp_consume(struct sock *sk, size_t len)
 {
 	read_descriptor_t desc = { .count = len };
+	struct tcp_sock *tp = tcp_sk(sk);
 
+	/* tcp_read_sock() stops at an urgent byte; in what isn't an application's it means nothing. */
+	if (tp->urg_data && tp->urg_seq - tp->copied_seq < len)
+		WRITE_ONCE(tp->urg_data, 0);
 	return tcp_read_sock(sk, &desc, smc_rs_consume_actor);
 }
 

@@ -62,6 +62,7 @@ const struct tcp_ulp_ops *smc_rs_ulp_ops(const struct sock *sk);
 void *smc_rs_ulp_data(const struct sock *sk);
 void smc_rs_ulp_set(struct sock *sk, const struct tcp_ulp_ops *ops, void *data);
 bool smc_rs_tcp_syn_smc(const struct sock *sk);
+bool smc_rs_tcp_has_option(const struct sock *sk);
 void smc_rs_tcp_set_syn_smc(struct sock *sk, bool on);
 void smc_rs_tcp_set_congested(struct sock *sk, bool (*fn)(const struct sock *sk));
 bool smc_rs_req_smc_ok(const struct request_sock *req);
