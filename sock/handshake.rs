@@ -61,8 +61,11 @@ use kernel::{
     }, //
 };
 
-/// Milliseconds between looks whether TCP acknowledged a message: TCP doesn't tell.
-const ACK_POLL: u64 = 200;
+/// Milliseconds to the first look whether TCP acknowledged a message, since TCP doesn't tell; each
+/// pause is twice the one before. The peer's time to answer begins with the acknowledgment.
+const ACK_PAUSE: u64 = 10;
+/// Milliseconds between later looks.
+const ACK_PAUSE_MAX: u64 = 200;
 
 /// Milliseconds that a PROPOSAL waits at most for another first contact with its client. Less than
 /// what the client waits for ACCEPT, and as long as CONFIRM LINK may take.
@@ -92,6 +95,8 @@ pub(super) struct ClientHs {
     started: bool,
     offer: Option<Offer>,
     contact: Option<Contact>,
+    /// Milliseconds to the next look at acknowledgments.
+    pause: u64,
 }
 
 /// A server's handshake.
@@ -102,6 +107,8 @@ pub(super) struct ServerHs {
     waiting: Option<Waiting>,
     /// Until when ACCEPT must be out; 0 when it is.
     accept_by: u64,
+    /// Milliseconds to the next look at acknowledgments.
+    pause: u64,
 }
 
 /// See [`ServerHs::waiting`].
@@ -120,6 +127,7 @@ impl Handshake {
             started: false,
             offer: None,
             contact: None,
+            pause: ACK_PAUSE,
         };
         Ok(Self::Client(KBox::new(hs, GFP_KERNEL)?))
     }
@@ -131,6 +139,7 @@ impl Handshake {
             contact: None,
             waiting: None,
             accept_by: now_ms().saturating_add(ACCEPT_WITHIN),
+            pause: ACK_PAUSE,
         };
         Ok(Self::Server(KBox::new(hs, GFP_KERNEL)?))
     }
@@ -193,14 +202,19 @@ fn exchange(m: &mut impl Machine, sk: &SkLocked<'_>) -> Result {
     Ok(())
 }
 
-/// When to look again, if nothing happens.
-fn rearm(state: &State, m: &impl Machine) {
+/// When to look again, if nothing happens; `pause`: see [`ACK_PAUSE`].
+fn rearm(state: &State, m: &impl Machine, pause: &mut u64) {
     let mut delay = match m.deadline() {
         Some(at) => at.saturating_sub(now_ms()),
         None => u64::MAX,
     };
     if !state.sk().all_acked() || delay == u64::MAX {
-        delay = delay.min(ACK_POLL);
+        delay = delay.min(*pause);
+        *pause = pause.saturating_mul(2).min(ACK_PAUSE_MAX);
+    }
+    // The kernel's timers are late by up to an eighth: a long wait is made in steps.
+    if delay > ACK_PAUSE_MAX {
+        delay = delay.saturating_sub(delay / 8);
     }
     UlpSocket::kick_in(state, delay.saturating_add(1));
 }
@@ -339,7 +353,7 @@ fn client_step(state: &State, hs: &mut ClientHs, conn: &mut Option<Arc<Conn>>) -
             None => break,
         }
     }
-    rearm(state, &hs.machine);
+    rearm(state, &hs.machine, &mut hs.pause);
     None
 }
 
@@ -432,6 +446,11 @@ pub(super) fn server_work(state: &State) {
 }
 
 fn server_step(state: &State, hs: &mut ServerHs, conn: &mut Option<Arc<Conn>>) -> Option<Outcome> {
+    // The client's time begins with the end of its PROPOSAL, and that is the last it sends.
+    let heard = state.heard.load(Relaxed);
+    if hs.accept_by != 0 && heard != 0 {
+        hs.accept_by = heard.saturating_add(ACCEPT_WITHIN);
+    }
     loop {
         {
             let sk = state.sk().lock();
@@ -460,7 +479,7 @@ fn server_step(state: &State, hs: &mut ServerHs, conn: &mut Option<Arc<Conn>>) -
             let left = hs.accept_by.saturating_sub(now_ms());
             UlpSocket::kick_in(state, left.saturating_add(1));
         }
-        None => rearm(state, &hs.machine),
+        None => rearm(state, &hs.machine, &mut hs.pause),
     }
     None
 }

@@ -27,6 +27,7 @@ use crate::{
             new_spinlock_bh,
             SpinLockBh, //
         },
+        timer::now_ms,
         ulp::{
             SlotOwner,
             UlpSocket, //
@@ -112,6 +113,8 @@ pub(crate) struct SmcSock {
     pub(super) generation: Atomic<u32>,
     /// SO_RCVLOWAT of the user while the handshake has 1; 0: not changed.
     pub(super) rcvlowat: Atomic<i32>,
+    /// When the last bytes came in a server's handshake; 0: before it began.
+    pub(super) heard: Atomic<u64>,
     /// The handshake; a step never sleeps on the peer.
     #[pin]
     pub(super) hs: Mutex<Handshake>,
@@ -187,6 +190,7 @@ impl SlotOwner for SmcSock {
             over: Atomic::new(false),
             generation: Atomic::new(0),
             rcvlowat: Atomic::new(0),
+            heard: Atomic::new(0),
             hs <- new_mutex!(Handshake::None, "smc_rs_hs"),
             conn <- new_spinlock_bh!(None, "smc_rs_sock_conn"),
             listener <- Listener::new(),
@@ -207,6 +211,10 @@ impl SlotOwner for SmcSock {
             Phase::Idle | Phase::FellBack => this.original_data_ready(),
             // A FIN, or bytes that nobody may send: TCP is only watched for its end.
             Phase::Active | Phase::Closing => {}
+            Phase::Child => {
+                this.heard.store(now_ms(), Relaxed);
+                UlpSocket::kick(this);
+            }
             _ => UlpSocket::kick(this),
         }
     }
