@@ -224,8 +224,9 @@ impl Path {
         peer_gid: &[u8; 16],
         peer_mac: [u8; 6],
     ) -> Result<NextHop, Reason> {
-        let peer = Ipv6Addr::from(*peer_gid)
-            .to_ipv4_mapped()
+        // A peer may name anything: not ourselves by a name that everybody has.
+        let peer = ipv4(Ipv6Addr::from(*peer_gid).into())
+            .filter(|ip| !ip.is_loopback())
             .ok_or(Reason::NOROUTE)?;
         let hop = self
             .with_gid(|g| g.next_hop(peer))
