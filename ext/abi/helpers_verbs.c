@@ -3,6 +3,7 @@
 #include <linux/inetdevice.h>
 #include <linux/scatterlist.h>
 #include <linux/vmalloc.h>
+#include <net/ip_fib.h>
 #include <net/neighbour.h>
 #include <net/route.h>
 #include <rdma/ib_cache.h>
@@ -317,8 +318,11 @@ static int next_hop_mac(struct rtable *rt, __be32 daddr, u8 *mac)
 int smc_rs_next_hop(const struct ib_gid_attr *attr, __be32 saddr, __be32 daddr,
 		    u8 *mac, bool *gateway)
 {
-	struct flowi4 fl4 = { .saddr = saddr, .daddr = daddr };
+	struct flowi4 fl4 = {
+		.flowi4_iif = LOOPBACK_IFINDEX, .saddr = saddr, .daddr = daddr,
+	};
 	struct net_device *ndev;
+	struct fib_result res;
 	struct rtable *rt;
 	int err = -ENOENT;
 
@@ -327,6 +331,9 @@ int smc_rs_next_hop(const struct ib_gid_attr *attr, __be32 saddr, __be32 daddr,
 	if (IS_ERR(ndev))
 		goto out;
 	fl4.flowi4_oif = ndev->ifindex;
+	/* With an interface given, the lookup takes what no route leads to for a neighbour. */
+	if (fib_lookup(dev_net_rcu(ndev), &fl4, &res, 0))
+		goto out;
 	rt = ip_route_output_key(dev_net_rcu(ndev), &fl4);
 	if (IS_ERR(rt))
 		goto out;
