@@ -5,6 +5,7 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::net::SocketAddrV4;
+use std::sync::mpsc;
 use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
@@ -89,6 +90,7 @@ pub fn connects(
     case: &Case,
     peer: SocketAddrV4,
     table: &Table,
+    left: &mpsc::Receiver<()>,
     play: impl FnOnce() -> Result<(), Fail>,
 ) -> Result<(), Fail> {
     let sock = Sock::new(Family::Smc).context("socket")?;
@@ -97,6 +99,11 @@ pub fn connects(
             refused(case, &sock, peer.into(), errno)?;
             play()?;
             return nothing(&sock);
+        }
+        Expect::Left => {
+            sock.set_nonblocking(true)?;
+            fails("connect", libc::EINPROGRESS, sock.connect(peer.into()))?;
+            return leave(sock, left).and_then(|()| play());
         }
         Expect::Fallback(reason, other, end) => (reason, other, end),
         Expect::Tcp(_) | Expect::Dropped => return Err("no outcome for a client".into()),
@@ -150,6 +157,7 @@ pub fn accepts(
     host: SocketAddrV4,
     table: &Table,
     port: impl FnOnce(u16),
+    left: &mpsc::Receiver<()>,
     play: impl FnOnce() -> Result<(), Fail>,
 ) -> Result<(), Fail> {
     let listener = Sock::listen(Family::Smc, host.into(), 16).context("listen")?;
@@ -165,6 +173,7 @@ pub fn accepts(
             played?;
             return fails("accept", libc::EAGAIN, accepted);
         }
+        Expect::Left => return leave(listener, left).and_then(|()| play()),
         Expect::Tcp(end) => {
             ready(&listener)?;
             ensure!(
@@ -183,6 +192,13 @@ pub fn accepts(
     let (sock, from) = listener.accept().context("accept")?;
     ensure!(from == peer.into(), "accepted {from}, not {peer}");
     talk(case, &sock, end, play)
+}
+
+/// The application closes its socket when the peer says so.
+fn leave(sock: Sock, left: &mpsc::Receiver<()>) -> Result<(), Fail> {
+    let told = left.recv_timeout(LONG);
+    drop(sock);
+    told.map_err(|_| "the peer does not get that far".into())
 }
 
 fn ready(listener: &Sock) -> Result<(), Fail> {

@@ -36,6 +36,8 @@ pub enum Step {
     HasReset,
     /// Waits until the host's TCP has acknowledged everything.
     Acked,
+    /// The application closes its socket (its listener, where the peer is the client).
+    Leave,
     /// FIN.
     Fin,
     /// RST.
@@ -68,6 +70,8 @@ pub enum Expect {
     Connect(i32),
     /// accept() never gives the connection.
     Dropped,
+    /// The application leaves in the middle of the handshake.
+    Left,
 }
 
 /// One case.

@@ -2,6 +2,7 @@
 //! CLC messages: right ones, made with the module's own formats, and what can be done to them.
 
 use std::net::Ipv4Addr;
+use std::sync::mpsc;
 
 use super::wire::MAC;
 use crate::proto::eid::Eid;
@@ -21,6 +22,8 @@ pub struct Facts {
     pub ip: Ipv4Addr,
     /// The host's ACCEPT, once it came.
     pub accept: Option<Accept>,
+    /// Tells the application to leave.
+    pub leave: mpsc::Sender<()>,
 }
 
 /// The EID that a fresh installation has.

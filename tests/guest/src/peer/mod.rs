@@ -150,7 +150,12 @@ fn single(rig: &Rig, n: usize, case: &Case) -> Result<(), Fail> {
     let ip = peer_ip(n);
     let peer = SocketAddrV4::new(ip, PORT);
     let rx = rig.wire.claim(ip);
-    let mut facts = Facts { ip, accept: None };
+    let (leave, left) = mpsc::channel();
+    let mut facts = Facts {
+        ip,
+        accept: None,
+        leave,
+    };
     let (port_tx, port_rx) = mpsc::channel();
     thread::scope(|s| {
         let part = s.spawn(move || {
@@ -177,9 +182,9 @@ fn single(rig: &Rig, n: usize, case: &Case) -> Result<(), Fail> {
                 let tell = |port| {
                     let _ = port_tx.send(port);
                 };
-                app::accepts(case, peer, host, &rig.table, tell, &mut play)
+                app::accepts(case, peer, host, &rig.table, tell, &left, &mut play)
             }
-            _ => app::connects(case, peer, &rig.table, &mut play),
+            _ => app::connects(case, peer, &rig.table, &left, &mut play),
         };
         // The peer's part may say why.
         let other = play().err();

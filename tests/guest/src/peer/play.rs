@@ -34,7 +34,7 @@ pub fn play(case: &Case, conn: &mut Conn, facts: &mut Facts) -> Result<(), Fail>
             conn.acks = true;
             hear_plain(conn, FROM_APP)
         }
-        Expect::Connect(_) | Expect::Dropped => Ok(()),
+        Expect::Connect(_) | Expect::Dropped | Expect::Left => Ok(()),
     }
 }
 
@@ -67,6 +67,7 @@ fn one(step: &Step, conn: &mut Conn, facts: &mut Facts) -> Result<(), Fail> {
             reset(conn)
         }
         Step::Acked => acked(conn),
+        Step::Leave => facts.leave.send(()).map_err(|_| "nobody to leave".into()),
         Step::Fin => conn.say_fin(),
         Step::Rst => conn.say_rst(),
         Step::Window(window) => {

@@ -4,6 +4,8 @@
 use super::HELLO;
 use crate::peer::case::*;
 use crate::peer::message::*;
+use crate::proto::eid::Eid;
+use crate::proto::eid::EidSet;
 use crate::proto::reason::Reason;
 use crate::proto::wire::clc::Kind;
 use crate::proto::wire::clc_accept::Accept;
@@ -111,6 +113,55 @@ fn answered() -> Vec<Case> {
             "mac_zero_of_a_known_neighbour",
             vec![
                 say(proposal_with(|p| p.mac = [0; 6])),
+                Hear(Kind::Accept),
+                say(decline(Reason::NOSRVLINK)),
+                plain(HELLO),
+            ],
+            peer_declined(Reason::NOSRVLINK),
+        ),
+        client(
+            "release_0",
+            vec![
+                say(proposal_with(|p| p.release = 0)),
+                Hear(Kind::Accept),
+                say(decline(Reason::NOSRVLINK)),
+                plain(HELLO),
+            ],
+            peer_declined(Reason::NOSRVLINK),
+        ),
+        client(
+            "release_15",
+            vec![
+                say(proposal_with(|p| p.release = 15)),
+                Hear(Kind::Accept),
+                say(decline(Reason::NOSRVLINK)),
+                plain(HELLO),
+            ],
+            peer_declined(Reason::NOSRVLINK),
+        ),
+        client(
+            "seven_other_eids",
+            vec![
+                say(proposal_with(|p| {
+                    let known = p.eids.clone();
+                    p.eids = EidSet::new();
+                    for i in 0..7 {
+                        p.eids.push(Eid([b'A' + i; 32]));
+                    }
+                    for eid in known.iter() {
+                        p.eids.push(*eid);
+                    }
+                })),
+                Hear(Kind::Accept),
+                say(decline(Reason::NOSRVLINK)),
+                plain(HELLO),
+            ],
+            peer_declined(Reason::NOSRVLINK),
+        ),
+        client(
+            "limits_255",
+            vec![
+                say(proposal_with(|p| (p.max_conns, p.max_links) = (255, 255))),
                 Hear(Kind::Accept),
                 say(decline(Reason::NOSRVLINK)),
                 plain(HELLO),

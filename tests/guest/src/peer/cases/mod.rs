@@ -5,6 +5,7 @@ mod answers;
 mod bare;
 mod confirms;
 mod crossed;
+mod left;
 mod proposals;
 mod server_ends;
 
@@ -22,6 +23,7 @@ pub fn all() -> Vec<Case> {
         answers::cases(),
         server_ends::cases(),
         crossed::cases(),
+        left::cases(),
         bare::cases(),
     ]
     .into_iter()

@@ -144,6 +144,15 @@ fn late() -> Vec<Case> {
             peer_declined(timeout),
         ),
         hears(
+            "accept_ring_of_512_mib",
+            vec![
+                say(accept().at(50, 0xf3)),
+                Hear(Kind::Confirm),
+                say_with(decline(timeout), HELLO),
+            ],
+            peer_declined(timeout),
+        ),
+        hears(
             "accept_release_0",
             vec![
                 say(accept_with(|a| {
