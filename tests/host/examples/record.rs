@@ -71,7 +71,8 @@ impl Recorder {
                 let flow = (from, tcp.source_port(), to, tcp.destination_port());
                 let seq = tcp.sequence_number();
                 if tcp.syn() {
-                    self.streams.insert(flow, (seq.wrapping_add(1), BTreeMap::new()));
+                    self.streams
+                        .insert(flow, (seq.wrapping_add(1), BTreeMap::new()));
                 } else if let Some((first, parts)) = self.streams.get_mut(&flow) {
                     let at = seq.wrapping_sub(*first);
                     if !tcp.payload().is_empty() {
@@ -95,7 +96,12 @@ impl Recorder {
         }
         let kind = match payload[0] {
             CDC => "cdc/cdc".to_string(),
-            code => format!("llc/v{}-type{}-flags{:02x}", code >> 5, code & 0x1f, payload[3]),
+            code => format!(
+                "llc/v{}-type{}-flags{:02x}",
+                code >> 5,
+                code & 0x1f,
+                payload[3]
+            ),
         };
         self.add(kind, payload);
     }
@@ -117,7 +123,10 @@ impl Recorder {
                 let Some(message) = rest.get(..len).filter(|m| !m.is_empty()) else {
                     break;
                 };
-                self.add(format!("clc/v{}-type{}", message[7] >> 4, message[4]), message);
+                self.add(
+                    format!("clc/v{}-type{}", message[7] >> 4, message[4]),
+                    message,
+                );
                 rest = &rest[len..];
             }
         }
