@@ -16,6 +16,9 @@ check-kdir:
 demo test figures:
 	@scripts/lab $@
 
+mutants:
+	@scripts/mutants
+
 setup:
 	@scripts/lab setup
 
@@ -33,11 +36,12 @@ help:
 	@echo 'make demo        set everything up and show the main job in a virtual machine'
 	@echo 'make test        set everything up and run all tests'
 	@echo 'make figures     measure beside smc.ko and TCP'
+	@echo 'make mutants     deliberate bugs (tests/mutants), each of which a test must find'
 	@echo 'make setup       only the set-up: build root, guest root, kernel source'
 	@echo 'make check-layers  the layer rules, by text'
 	@echo 'make clean       remove what was built here (scripts/lab clean: the cache)'
 	@echo 'scripts/lab help  the parts of it: kernels, single scenarios, a shell in the VM'
 	@echo
-	@echo 'demo, test, figures and setup need root and a Debian-like host; see README.md.'
+	@echo 'demo, test, figures, mutants and setup need root and a Debian-like host; see README.md.'
 
-.PHONY: all module check-kdir demo test figures setup check-layers clean help
+.PHONY: all module check-kdir demo test figures mutants setup check-layers clean help
