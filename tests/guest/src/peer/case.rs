@@ -87,6 +87,8 @@ pub struct Case {
     pub bare: bool,
     /// Receive window at the begin.
     pub window: u16,
+    /// What another connection of the same peer does before; then it stalls.
+    pub twin: Vec<Step>,
     /// Its times are too exact to run beside others.
     pub alone: bool,
 }
@@ -101,6 +103,7 @@ impl Case {
             nonblocking: false,
             bare: false,
             window: 65_535,
+            twin: Vec::new(),
             alone: false,
         }
     }
@@ -133,6 +136,12 @@ impl Case {
         self
     }
 
+    /// Beside a connection that does this and then stalls.
+    pub fn beside(mut self, steps: Vec<Step>) -> Self {
+        self.twin = steps;
+        self
+    }
+
     /// Runs when all others are over.
     pub fn alone(mut self) -> Self {
         self.alone = true;
@@ -155,7 +164,9 @@ impl Case {
             Step::Declined(reason) => *reason == Reason::TIMEOUT_CL,
             _ => false,
         };
-        self.steps.iter().any(waits) || self.expect == Expect::Connect(libc::ETIMEDOUT)
+        self.steps.iter().any(waits)
+            || !self.twin.is_empty()
+            || self.expect == Expect::Connect(libc::ETIMEDOUT)
     }
 
     /// What the application must receive.

@@ -149,7 +149,7 @@ fn judge(rig: &Rig, (n, case): &(usize, Case), failed: &AtomicUsize) {
 fn single(rig: &Rig, n: usize, case: &Case) -> Result<(), Fail> {
     let ip = peer_ip(n);
     let peer = SocketAddrV4::new(ip, PORT);
-    let rx = rig.wire.claim(ip);
+    let rx = rig.wire.claim(peer);
     let (leave, left) = mpsc::channel();
     let mut facts = Facts {
         ip,

@@ -11,7 +11,9 @@ use super::case::Expect;
 use super::case::Step;
 use super::message::Facts;
 use super::tcp::Conn;
+use super::tcp::Open;
 use super::tcp::LONG;
+use super::tcp::SMC;
 use crate::ensure;
 use crate::proto::reason::Reason;
 use crate::proto::wire::clc::Header;
@@ -24,6 +26,19 @@ use crate::Fail;
 
 /// Plays a case to its end; then the host's side may look at its own.
 pub fn play(case: &Case, conn: &mut Conn, facts: &mut Facts) -> Result<(), Fail> {
+    if case.twin.is_empty() {
+        return alone(case, conn, facts);
+    }
+    let mut twin = conn.twin();
+    twin.open(Open::Client(SMC))?;
+    for step in &case.twin {
+        one(step, &mut twin, facts).map_err(|e| Fail(format!("twin: {e}")))?;
+    }
+    alone(case, conn, facts)?;
+    twin.say_rst()
+}
+
+fn alone(case: &Case, conn: &mut Conn, facts: &mut Facts) -> Result<(), Fail> {
     conn.open(case.open)?;
     for (n, step) in case.steps.iter().enumerate() {
         one(step, conn, facts).map_err(|e| Fail(format!("peer's step {}: {e}", n + 1)))?;

@@ -92,6 +92,13 @@ impl Conn {
         }
     }
 
+    /// Another connection between the same hosts, from another port.
+    pub fn twin(&self) -> Self {
+        let me = SocketAddrV4::new(*self.me.ip(), self.me.port() + 1);
+        let rx = self.wire.claim(me);
+        Self::new(self.wire.clone(), rx, me, self.host)
+    }
+
     /// Opens it.
     pub fn open(&mut self, how: Open) -> Result<(), Fail> {
         let deadline = Instant::now() + LONG;

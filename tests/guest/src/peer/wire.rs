@@ -66,7 +66,7 @@ pub struct Segment {
 /// The packet socket and the addresses that are in use.
 pub struct Wire {
     fd: OwnedFd,
-    owners: Mutex<HashMap<Ipv4Addr, mpsc::Sender<Segment>>>,
+    owners: Mutex<HashMap<SocketAddrV4, mpsc::Sender<Segment>>>,
     host_mac: Mutex<Option<[u8; 6]>>,
     resolved: Condvar,
     stop: AtomicBool,
@@ -131,9 +131,9 @@ impl Wire {
     }
 
     /// Claims an address: its segments come out of the channel.
-    pub fn claim(&self, ip: Ipv4Addr) -> mpsc::Receiver<Segment> {
+    pub fn claim(&self, address: SocketAddrV4) -> mpsc::Receiver<Segment> {
         let (tx, rx) = mpsc::channel();
-        self.owners.lock().expect("owners").insert(ip, tx);
+        self.owners.lock().expect("owners").insert(address, tx);
         rx
     }
 
@@ -167,7 +167,7 @@ impl Wire {
             Some(_) => {
                 if let Some(segment) = parse(frame) {
                     let owners = self.owners.lock().expect("owners");
-                    if let Some(owner) = owners.get(segment.to.ip()) {
+                    if let Some(owner) = owners.get(&segment.to) {
                         let _ = owner.send(segment);
                     }
                 }

@@ -3,6 +3,7 @@
 
 mod answers;
 mod bare;
+mod beside;
 mod confirms;
 mod crossed;
 mod left;
@@ -24,6 +25,7 @@ pub fn all() -> Vec<Case> {
         server_ends::cases(),
         crossed::cases(),
         left::cases(),
+        beside::cases(),
         bare::cases(),
     ]
     .into_iter()
