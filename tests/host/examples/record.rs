@@ -30,7 +30,7 @@ const CDC: u8 = 0xfe;
 /// LLC and CDC messages of 44 bytes.
 const MESSAGE: usize = 44;
 /// The most files of one kind.
-const MOST: usize = 24;
+const MOST: usize = 8;
 
 /// One direction of a TCP connection.
 type Flow = (IpAddr, u16, IpAddr, u16);
@@ -98,8 +98,8 @@ impl Recorder {
             CDC => "cdc/cdc".to_string(),
             code => format!(
                 "llc/v{}-type{}-flags{:02x}",
-                code >> 5,
-                code & 0x1f,
+                code >> 4,
+                code & 0xf,
                 payload[3]
             ),
         };
