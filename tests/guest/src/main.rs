@@ -7,6 +7,7 @@ mod args;
 mod checks;
 mod client;
 mod crowd;
+mod failnth;
 mod genl;
 mod job;
 mod netlink;
@@ -99,6 +100,9 @@ usage: smct server [--family F] [--addr A] --port P [--count N] [--expect T] [--
        smct socket F             make a socket of the family, print errno on failure
        smct sockets              check the errno table of socket()
        smct stat NAME [--equals N] [--min N]   a counter of the module
+       smct failnth OP           each allocation of OP fails in turn; OP is insmod listen first again
+                                 accept data close [--kind slab|page] [--from N] [--to N] [--step N]
+                                 [--min N] [--verbose!]
        smct gone                 wait until no socket of the module is left
        smct ueid NAME            give upstream's module a user-defined EID
        smct power-off            end this machine at once
@@ -119,6 +123,7 @@ fn run() -> Result<(), Fail> {
         ["crowd"] => crowd::run(&args),
         ["stat", name] => transport::stat(name, &args),
         ["gone"] => transport::gone(),
+        ["failnth", op] => failnth::run(op, &args),
         ["check", name] => checks::run(name, &args),
         ["peer", "list"] => {
             peer::list();
