@@ -38,7 +38,8 @@ use crate::{
             Connection, //
         },
         ring::RingSize, //
-    }, //
+    },
+    rmb::Ring, //
 };
 use kernel::{
     prelude::*,
@@ -73,12 +74,12 @@ pub(crate) struct Conn {
     pub(super) seat: Seat,
     /// The link.
     pub(super) link: Arc<Link>,
-    /// One sender at a time.
+    /// One sender at a time, and the ring that he fills.
     #[pin]
-    pub(super) tx: IntrMutex<()>,
-    /// One receiver at a time.
+    pub(super) tx: IntrMutex<Option<Arc<Ring>>>,
+    /// One receiver at a time, and the ring that he empties.
     #[pin]
-    pub(super) rx: IntrMutex<()>,
+    pub(super) rx: IntrMutex<Option<Arc<Ring>>>,
     /// Arithmetic and flags.
     #[pin]
     pub(super) core: SpinLockBh<Core>,
@@ -109,8 +110,8 @@ impl Conn {
                     token,
                     seat,
                     link,
-                    tx <- new_intr_mutex!((), "smc_rs_conn_tx"),
-                    rx <- new_intr_mutex!((), "smc_rs_conn_rx"),
+                    tx <- new_intr_mutex!(None, "smc_rs_conn_tx"),
+                    rx <- new_intr_mutex!(None, "smc_rs_conn_rx"),
                     core <- new_spinlock_bh!(Core::new(), "smc_rs_conn_core"),
                     owner <- new_spinlock_bh!(None, "smc_rs_conn_owner"),
                     autocork: Atomic::new(AUTOCORK),
@@ -127,8 +128,10 @@ impl Conn {
         self.token
     }
 
-    /// Gives it its rings.
+    /// Gives it its rings. May sleep.
     pub(super) fn set_rings(&self, rings: Rings) {
+        *self.tx.lock_always() = Some(rings.snd.clone());
+        *self.rx.lock_always() = Some(rings.rmb.clone());
         self.core.lock().rings = Some(rings);
     }
 
@@ -290,6 +293,9 @@ impl Conn {
     /// Winds the connection up: it leaves the table, and the rings go back. May sleep.
     pub(super) fn release(self: &Arc<Self>) {
         self.seat.tokens.remove(self.token);
+        // Whoever copied is done: that was a condition of the release.
+        drop(self.tx.lock_always().take());
+        drop(self.rx.lock_always().take());
         let rings = self.core.lock().take_rings();
         if let Some((Rings { snd, rmb }, end)) = rings {
             self.seat.put_snd(snd);

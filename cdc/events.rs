@@ -28,7 +28,8 @@ impl Events {
     pub(crate) const CLOSED: Self = Self(32);
     /// Urgent data is on its way or there.
     pub(crate) const URGENT: Self = Self(64);
-    /// Sent data was acknowledged, or the peer moved on: restarts time-outs.
+    /// Sent data was acknowledged, or the peer moved on: restarts the time-outs of a close. Not
+    /// told while the user is there, who has no use for it.
     pub(crate) const PROGRESS: Self = Self(128);
 
     /// Whether any event of `other` is in the set.

@@ -2,10 +2,7 @@
 
 //! Sending and receiving: copies between the user's memory and the rings.
 
-use super::{
-    state::Rings,
-    Conn, //
-};
+use super::Conn;
 use crate::{
     ext::iov::MsgIter,
     proto::{
@@ -16,7 +13,8 @@ use crate::{
             TxGrant, //
         },
         ring::Segments, //
-    }, //
+    },
+    rmb::Ring, //
 };
 use kernel::{
     prelude::*,
@@ -66,10 +64,9 @@ impl Conn {
         more: bool,
         urgent: bool,
     ) -> Result<usize> {
-        let _tx = self.tx.lock()?;
-        let (grant, rings) = self.start_send(from.count().min(CHUNK))?;
-        let copied = fill(&rings, &grant, from);
-        drop(rings);
+        let ring = self.tx.lock()?;
+        let grant = self.start_send(from.count().min(CHUNK))?;
+        let copied = ring.as_ref().map_or(0, |ring| fill(ring, &grant, from));
         let (sent, push, release) = {
             let mut core = self.core.lock();
             core.tx_busy = false;
@@ -114,17 +111,19 @@ impl Conn {
     }
 
     /// Reserves room for one copy.
-    fn start_send(&self, want: usize) -> Result<(TxGrant, Rings)> {
+    fn start_send(&self, want: usize) -> Result<TxGrant> {
         let mut core = self.core.lock();
         if let Some(error) = core.error {
             return Err(error);
         }
+        if core.rings.is_none() {
+            return Err(ENOTCONN);
+        }
         let conn = core.conn.as_mut().ok_or(ENOTCONN)?;
         match conn.reserve_tx(want) {
             Ok(grant) => {
-                let rings = core.rings.clone().ok_or(ENOTCONN)?;
                 core.tx_busy = true;
-                Ok((grant, rings))
+                Ok(grant)
             }
             Err(why) => {
                 core.want_space |= why == TxBlocked::Full;
@@ -134,6 +133,7 @@ impl Conn {
     }
 
     /// Gives up to `len` received bytes, after the next `skip` ones, to `to`; they stay if `peek`.
+    /// `inline`: the urgent byte is one of them (SO_OOBINLINE).
     ///
     /// `Ok(0)`: the peer ended, all is read. `EAGAIN`: nothing there, READABLE will come. An error
     /// that cut the connection off comes after all data. Process context; sleeps for the mutex
@@ -144,13 +144,13 @@ impl Conn {
         len: usize,
         skip: usize,
         peek: bool,
+        inline: bool,
     ) -> Result<usize> {
-        let _rx = self.rx.lock()?;
-        let Some((segments, rings)) = self.start_recv(len.min(CHUNK), skip)? else {
+        let ring = self.rx.lock()?;
+        let Some(segments) = self.start_recv(len.min(CHUNK), skip, inline)? else {
             return Ok(0);
         };
-        let copied = drain(&rings, &segments, to);
-        drop(rings);
+        let copied = ring.as_ref().map_or(0, |ring| drain(ring, &segments, to));
         self.end_recv(if peek { 0 } else { copied });
         if copied == 0 && !segments.is_empty() {
             return Err(EFAULT);
@@ -159,12 +159,11 @@ impl Conn {
     }
 
     /// Throws up to `len` received bytes away (MSG_TRUNC); otherwise like [`Conn::recv`].
-    pub(crate) fn discard(self: &Arc<Self>, len: usize) -> Result<usize> {
+    pub(crate) fn discard(self: &Arc<Self>, len: usize, inline: bool) -> Result<usize> {
         let _rx = self.rx.lock()?;
-        let Some((segments, rings)) = self.start_recv(len, 0)? else {
+        let Some(segments) = self.start_recv(len, 0, inline)? else {
             return Ok(0);
         };
-        drop(rings);
         let n = segments.len();
         self.end_recv(n);
         Ok(n)
@@ -197,10 +196,11 @@ impl Conn {
     }
 
     /// Finds what can be read; `None` at the end.
-    fn start_recv(&self, len: usize, skip: usize) -> Result<Option<(Segments, Rings)>> {
+    fn start_recv(&self, len: usize, skip: usize, inline: bool) -> Result<Option<Segments>> {
         let mut core = self.core.lock();
         let error = core.error;
-        let conn = core.conn.as_ref().ok_or(ENOTCONN)?;
+        let conn = core.conn.as_mut().ok_or(ENOTCONN)?;
+        conn.set_urgent_inline(inline);
         let segments = conn.reserve_rx(skip, len);
         if segments.is_empty() && len > 0 {
             if conn.peer_closed() || (conn.peer_done() && !conn.peer_aborted()) {
@@ -209,9 +209,11 @@ impl Conn {
             let reset = conn.peer_aborted().then_some(ECONNRESET);
             return Err(reset.or(error).unwrap_or(EAGAIN));
         }
-        let rings = core.rings.clone().ok_or(ENOTCONN)?;
+        if core.rings.is_none() {
+            return Err(ENOTCONN);
+        }
         core.rx_busy = true;
-        Ok(Some((segments, rings)))
+        Ok(Some(segments))
     }
 
     /// `n` bytes were read: tells the peer if it may be waiting for room.
@@ -235,13 +237,11 @@ impl Conn {
 }
 
 /// Copies from the user into the granted room; returns how many bytes.
-fn fill(rings: &Rings, grant: &TxGrant, from: &mut MsgIter<'_>) -> usize {
+fn fill(ring: &Ring, grant: &TxGrant, from: &mut MsgIter<'_>) -> usize {
     let mut copied = 0;
     for seg in grant.segments().iter() {
-        let n = rings
-            .snd
-            .mem()
-            .copy_from_iter(us(seg.offset), us(seg.len), from);
+        let mem = ring.mem();
+        let n = mem.copy_from_iter(us(seg.offset), us(seg.len), from);
         copied += n;
         if n < us(seg.len) {
             break;
@@ -251,14 +251,11 @@ fn fill(rings: &Rings, grant: &TxGrant, from: &mut MsgIter<'_>) -> usize {
 }
 
 /// Copies what was received to the user; returns how many bytes.
-fn drain(rings: &Rings, segments: &Segments, to: &mut MsgIter<'_>) -> usize {
+fn drain(ring: &Ring, segments: &Segments, to: &mut MsgIter<'_>) -> usize {
     let mut copied = 0;
     for seg in segments.iter() {
-        rings.rmb.mr().sync_for_cpu(seg.offset, seg.len);
-        let n = rings
-            .rmb
-            .mem()
-            .copy_to_iter(us(seg.offset), us(seg.len), to);
+        ring.mr().sync_for_cpu(seg.offset, seg.len);
+        let n = ring.mem().copy_to_iter(us(seg.offset), us(seg.len), to);
         copied += n;
         if n < us(seg.len) {
             break;

@@ -37,8 +37,7 @@ pub(crate) struct PeerRmb {
     pub(crate) size: u32,
 }
 
-/// The rings of a connection; lent out as references while busy.
-#[derive(Clone)]
+/// The rings of a connection.
 pub(super) struct Rings {
     /// The send buffer.
     pub(super) snd: Arc<Ring>,
@@ -50,8 +49,8 @@ pub(super) struct Rings {
 pub(super) struct Posting {
     /// The writes and the message.
     pub(super) plan: TxPlan,
-    /// The rings they come from.
-    pub(super) rings: Rings,
+    /// The ring they come from.
+    pub(super) snd: Arc<Ring>,
     /// Where they go.
     pub(super) peer: PeerRmb,
 }
@@ -178,7 +177,7 @@ impl Core {
                     | Events::RCV_CLOSED.when(fx.peer_done)
                     | Events::ERROR.when(fx.peer_aborted)
                     | Events::URGENT.when(fx.urgent)
-                    | Events::PROGRESS;
+                    | Events::PROGRESS.when(self.user_gone);
                 (events, fx.push || gone)
             }
             Err(_) => {
@@ -197,13 +196,14 @@ impl Core {
         if self.released || self.link_gone {
             return None;
         }
-        let rings = self.rings.clone()?;
+        let rings = self.rings.as_ref()?;
         let plan = self.conn.as_mut()?.plan_tx()?;
+        let snd = rings.snd.clone();
         self.pushing += 1;
         self.posts += 1;
         Some(Posting {
             plan,
-            rings,
+            snd,
             peer: self.peer,
         })
     }

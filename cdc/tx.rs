@@ -69,7 +69,7 @@ impl Conn {
 
     /// A slot, or a place in the queue for one. The second look closes the gap in which the last
     /// slot in use may have come back before we were queued.
-    fn slot(self: &Arc<Self>) -> Option<TxSlot> {
+    fn slot(self: &Arc<Self>) -> Option<TxSlot<'_>> {
         if let Some(slot) = self.link.take_slot() {
             return Some(slot);
         }
@@ -93,13 +93,13 @@ impl Conn {
     }
 
     /// Posts the writes and the message of a plan.
-    fn post(self: &Arc<Self>, slot: TxSlot, posting: Posting) -> Result {
-        let Posting { plan, rings, peer } = posting;
+    fn post(self: &Arc<Self>, slot: TxSlot<'_>, posting: Posting) -> Result {
+        let Posting { plan, snd, peer } = posting;
         let writes = plan.writes();
         let segs: [WriteSeg<'_>; MAX_WRITES] = array::from_fn(|i| {
             let write = writes.get(i).copied().unwrap_or_default();
             WriteSeg {
-                local: rings.snd.mr(),
+                local: snd.mr(),
                 offset: write.src,
                 len: write.len,
                 remote_addr: peer.addr.wrapping_add(u64::from(write.dst)),
@@ -147,7 +147,7 @@ impl TxOwner for Conn {
             let roomy = conn.inflight() == 0 || conn.tx_space() >= quarter;
             let wake = fx.wake_writer && roomy && core::mem::take(&mut core.want_space);
             let events = Events::WRITABLE.when(wake)
-                | Events::PROGRESS.when(fx.wake_writer)
+                | Events::PROGRESS.when(fx.wake_writer && core.user_gone)
                 | Events::DRAINED.when(core.take_drained());
             (events, fx.push, core.take_release())
         };

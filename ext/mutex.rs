@@ -24,6 +24,7 @@ use kernel::{
 };
 
 extern "C" {
+    fn smc_rs_mutex_lock(lock: *mut bindings::mutex);
     fn smc_rs_mutex_lock_interruptible(lock: *mut bindings::mutex) -> c_int;
 }
 
@@ -69,6 +70,16 @@ impl<T> IntrMutex<T> {
             lock: self,
             _not_send: NotThreadSafe,
         })
+    }
+
+    /// Takes the mutex whatever signals come, for work that has to be done. May sleep.
+    pub(crate) fn lock_always(&self) -> IntrGuard<'_, T> {
+        // SAFETY: By the type invariants the mutex is initialised.
+        unsafe { smc_rs_mutex_lock(self.raw.get()) };
+        IntrGuard {
+            lock: self,
+            _not_send: NotThreadSafe,
+        }
     }
 }
 

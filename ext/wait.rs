@@ -30,11 +30,24 @@ pub(crate) enum Mode {
 pub(crate) fn wait_until<R>(
     sk: &Sk,
     mode: Mode,
-    mut timeo: c_long,
+    timeo: c_long,
     mut ready: impl FnMut() -> Option<R>,
 ) -> Result<R> {
     if let Some(r) = ready() {
         return Ok(r);
+    }
+    sleep_until(sk, mode, timeo, ready)
+}
+
+/// [`wait_until`] for a caller who has just found that he has to wait.
+pub(crate) fn sleep_until<R>(
+    sk: &Sk,
+    mode: Mode,
+    mut timeo: c_long,
+    mut ready: impl FnMut() -> Option<R>,
+) -> Result<R> {
+    if timeo == 0 {
+        return Err(EAGAIN);
     }
     let slot = Opaque::uninit();
     let entry = Entry::begin(&slot, sk, mode);

@@ -46,14 +46,12 @@ const CDC: u8 = 0xfe;
 /// The queue pair of a link.
 pub(super) type LinkQp = Qp<LinkUser>;
 
-/// Who posted what, under the slot lock.
+/// Which slots are free.
 struct Tx {
     /// The data slots.
     data: Slots,
     /// The slots for LLC messages.
     llc: Slots,
-    /// Owners of posted messages, by data slot.
-    owners: [Option<(Arc<dyn TxOwner>, TxDone)>; DATA_SLOTS as usize],
 }
 
 /// The queue pair's user.
@@ -61,7 +59,7 @@ struct Tx {
 pub(super) struct LinkUser {
     /// Device, port and GID.
     path: Path,
-    /// Slots and owners.
+    /// Slots.
     #[pin]
     tx: SpinLockBh<Tx>,
     /// The layer above, until the queue pair is gone.
@@ -78,7 +76,6 @@ impl LinkUser {
                 Tx {
                     data: Slots::new(DATA_SLOTS),
                     llc: Slots::new(LLC_SLOTS),
-                    owners: [const { None }; DATA_SLOTS as usize],
                 },
                 c"smc_rs LinkUser.tx",
                 static_lock_class!()
@@ -114,6 +111,9 @@ impl LinkUser {
 }
 
 impl QpUser for LinkUser {
+    /// Who posted it, and what he wants to be told.
+    type Tag = (Arc<dyn TxOwner>, TxDone);
+
     fn received(&self, msg: &[u8]) {
         let (Some(head), Some(upper)) = (msg.first_chunk::<MSG_LEN>(), self.upper()) else {
             return;
@@ -125,16 +125,13 @@ impl QpUser for LinkUser {
         }
     }
 
-    fn sent(&self, slot: u32, ok: bool) {
+    fn sent(&self, slot: u32, tag: Option<Self::Tag>, ok: bool) {
         if slot >= DATA_SLOTS {
             let wanted = self.tx.lock().llc.put(slot - DATA_SLOTS);
             self.tell_free(wanted);
             return;
         }
-        let mut tx = self.tx.lock();
-        let owner = tx.owners.get_mut(slot as usize).and_then(Option::take);
-        drop(tx);
-        if let Some((owner, cookie)) = owner {
+        if let Some((owner, cookie)) = tag {
             owner.tx_done(cookie, ok);
         }
         self.put_data(slot);
@@ -253,7 +250,9 @@ impl Link {
     pub(crate) fn send_llc(&self, msg: &[u8]) -> Result {
         let tx = &self.qp.user().tx;
         let slot = tx.lock().llc.take().ok_or(EAGAIN)?;
-        let done = self.qp.post(DATA_SLOTS + slot, core::iter::empty(), msg);
+        let done = self
+            .qp
+            .post(DATA_SLOTS + slot, core::iter::empty(), msg, None);
         if done.is_err() {
             // Nobody has to be told: nothing can be sent any more.
             let _ = tx.lock().llc.put(slot);
@@ -263,13 +262,13 @@ impl Link {
 
     /// Takes a slot to post with. `None`: all are in use, or the link is not active; in the first
     /// case [`LinkUpper::on_slots_free`] comes when one is free. Never sleeps.
-    pub(crate) fn take_slot(&self) -> Option<TxSlot> {
+    pub(crate) fn take_slot(&self) -> Option<TxSlot<'_>> {
         if !self.qp.is_ready() {
             return None;
         }
         let index = self.qp.user().tx.lock().data.take()?;
         Some(TxSlot {
-            qp: self.qp.clone(),
+            user: self.qp.user(),
             index,
         })
     }
@@ -279,17 +278,18 @@ impl Link {
     /// All writes must be out of one ring, which stays mapped until the completion. Those that go
     /// on where the one before ended are joined; two runs of two pieces fit.
     ///
-    /// On success `owner` is kept until the completion, which calls its [`TxOwner::tx_done`]. On an error nothing will be called but
-    /// [`LinkUpper::on_link_down`], from a worker. Either may happen before this returns.
+    /// On success `owner` is kept until the completion, which calls its [`TxOwner::tx_done`]. On an
+    /// error nothing will be called but [`LinkUpper::on_link_down`], from a worker. Either may
+    /// happen before this returns.
     pub(crate) fn post(
         &self,
-        slot: TxSlot,
+        slot: TxSlot<'_>,
         writes: &[WriteSeg<'_>],
         cdc: &[u8; MSG_LEN],
         owner: Arc<dyn TxOwner>,
         cookie: TxDone,
     ) -> Result {
-        if !Arc::ptr_eq(&slot.qp, &self.qp) {
+        if !core::ptr::eq(slot.user, self.qp.user()) {
             return Err(EINVAL);
         }
         let list = writes.iter().map(|w| Write {
@@ -299,27 +299,10 @@ impl Link {
             remote_addr: w.remote_addr,
             rkey: w.rkey,
         });
-        self.own(&slot, Some((owner, cookie)));
-        match self.qp.post(slot.index, list, cdc) {
-            Ok(()) => {
-                // The slot goes back when the completion comes.
-                slot.posted();
-                Ok(())
-            }
-            Err(e) => {
-                self.own(&slot, None);
-                Err(e)
-            }
-        }
-    }
-
-    /// Sets the owner of a slot; drops the one before.
-    fn own(&self, slot: &TxSlot, owner: Option<(Arc<dyn TxOwner>, TxDone)>) {
-        let mut old = owner;
-        if let Some(place) = self.qp.user().tx.lock().owners.get_mut(slot.index as usize) {
-            core::mem::swap(place, &mut old);
-        }
-        drop(old);
+        self.qp.post(slot.index, list, cdc, Some((owner, cookie)))?;
+        // The slot goes back when the completion comes.
+        slot.posted();
+        Ok(())
     }
 
     /// Maps a send ring for [`Link::post`]. The link must be active if the memory is not
@@ -363,26 +346,26 @@ impl Drop for Link {
 }
 
 /// A data slot taken for one post; dropping it gives it back, which may call
-/// [`LinkUpper::on_slots_free`]. Keeps its link's memory alive.
+/// [`LinkUpper::on_slots_free`].
 #[must_use]
-pub(crate) struct TxSlot {
+pub(crate) struct TxSlot<'a> {
     /// Whose slot it is.
-    qp: Arc<LinkQp>,
+    user: &'a LinkUser,
     /// Which.
     index: u32,
 }
 
-impl TxSlot {
+impl TxSlot<'_> {
     /// Lets go of the slot without giving it back.
     fn posted(mut self) {
         self.index = DATA_SLOTS;
     }
 }
 
-impl Drop for TxSlot {
+impl Drop for TxSlot<'_> {
     fn drop(&mut self) {
         if self.index < DATA_SLOTS {
-            self.qp.user().put_data(self.index);
+            self.user.put_data(self.index);
         }
     }
 }

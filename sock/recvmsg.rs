@@ -18,7 +18,7 @@ use crate::{
             Msg, //
         },
         wait::{
-            wait_until,
+            sleep_until,
             Mode, //
         }, //
     }, //
@@ -51,13 +51,11 @@ pub(super) fn recvmsg(state: &State, m: &mut Msg<'_>, len: usize, flags: u32) ->
     if len == 0 {
         return Ok(0);
     }
-    conn.set_urgent_inline(state.sk().oob_inline());
+    let inline = state.sk().oob_inline();
     let generation = state.generation.load(Relaxed);
-    let timeo = state.sk().rcvtimeo(flags & msg::DONTWAIT != 0);
-    let target = state.sk().rcvlowat(flags & msg::WAITALL != 0, len);
     let mut got = 0;
     loop {
-        let why = match read(&conn, m, len - got, got, flags) {
+        let why = match read(&conn, m, len - got, got, flags, inline) {
             // The peer ended.
             Ok(0) => break,
             Ok(n) => {
@@ -67,11 +65,11 @@ pub(super) fn recvmsg(state: &State, m: &mut Msg<'_>, len: usize, flags: u32) ->
                 }
                 continue;
             }
-            Err(e) if e == EAGAIN && got >= target => break,
+            Err(e) if e == EAGAIN && got >= target(state, flags, len) => break,
             Err(e) if e == EAGAIN && state.rcv_shut.load(Relaxed) => break,
             Err(e) if e == EAGAIN => {
                 let seen = if flags & msg::PEEK != 0 { got } else { 0 };
-                wait_data(state, &conn, generation, timeo, seen)
+                wait_data(state, &conn, generation, flags, seen)
             }
             Err(e) => Err(e),
         };
@@ -82,30 +80,39 @@ pub(super) fn recvmsg(state: &State, m: &mut Msg<'_>, len: usize, flags: u32) ->
     to_int(got)
 }
 
+/// How many bytes are enough to return with.
+fn target(state: &State, flags: u32, len: usize) -> usize {
+    state.sk().rcvlowat(flags & msg::WAITALL != 0, len)
+}
+
 /// One bounded copy: to the user, past what a peek has shown already, or to nowhere.
-fn read(conn: &Arc<Conn>, m: &mut Msg<'_>, want: usize, done: usize, flags: u32) -> Result<usize> {
+fn read(
+    conn: &Arc<Conn>,
+    m: &mut Msg<'_>,
+    want: usize,
+    done: usize,
+    flags: u32,
+    inline: bool,
+) -> Result<usize> {
     let peek = flags & msg::PEEK != 0;
     if flags & msg::TRUNC != 0 {
         if peek {
             // Counts what a peek could have shown.
+            conn.set_urgent_inline(inline);
             let there = conn.status().readable.saturating_sub(done).min(want);
             return if there > 0 { Ok(there) } else { Err(EAGAIN) };
         }
-        return conn.discard(want);
+        return conn.discard(want, inline);
     }
-    conn.recv(&mut m.iter(), want, if peek { done } else { 0 }, peek)
+    let skip = if peek { done } else { 0 };
+    conn.recv(&mut m.iter(), want, skip, peek, inline)
 }
 
 /// Sleeps until there is more than the `seen` bytes that a peek left; `Err(EAGAIN)` when the time
 /// is over.
-fn wait_data(
-    state: &State,
-    conn: &Arc<Conn>,
-    generation: u32,
-    timeo: c_long,
-    seen: usize,
-) -> Result {
-    wait_until(state.sk(), Mode::Shared, timeo, || {
+fn wait_data(state: &State, conn: &Arc<Conn>, generation: u32, flags: u32, seen: usize) -> Result {
+    let timeo = state.sk().rcvtimeo(flags & msg::DONTWAIT != 0);
+    sleep_until(state.sk(), Mode::Shared, timeo, || {
         let s = conn.status();
         let woken = s.readable > seen
             || s.peer_done

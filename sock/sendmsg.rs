@@ -17,7 +17,7 @@ use crate::{
             Msg, //
         },
         wait::{
-            wait_until,
+            sleep_until,
             Mode, //
         }, //
     }, //
@@ -42,7 +42,6 @@ pub(super) fn sendmsg(state: &State, m: &mut Msg<'_>, len: usize) -> Result<c_in
         return Err(state.sk().stream_error(flags));
     };
     let generation = state.generation.load(Relaxed);
-    let timeo = state.sk().sndtimeo(flags & msg::DONTWAIT != 0);
     let more = flags & msg::MORE != 0 || state.sk().corked();
     let mut sent = 0;
     loop {
@@ -59,7 +58,7 @@ pub(super) fn sendmsg(state: &State, m: &mut Msg<'_>, len: usize) -> Result<c_in
                 }
                 continue;
             }
-            Err(e) if e == EAGAIN => wait_space(state, &conn, generation, timeo),
+            Err(e) if e == EAGAIN => wait_space(state, &conn, generation, flags),
             Err(e) => Err(e),
         };
         if let Err(e) = why {
@@ -79,9 +78,10 @@ pub(super) fn to_int(n: usize) -> Result<c_int> {
 }
 
 /// Sleeps until there is room; `Err(EAGAIN)` when the time is over.
-fn wait_space(state: &State, conn: &Arc<Conn>, generation: u32, timeo: c_long) -> Result {
+fn wait_space(state: &State, conn: &Arc<Conn>, generation: u32, flags: u32) -> Result {
     state.sk().set_nospace();
-    wait_until(state.sk(), Mode::Shared, timeo, || {
+    let timeo = state.sk().sndtimeo(flags & msg::DONTWAIT != 0);
+    sleep_until(state.sk(), Mode::Shared, timeo, || {
         let s = conn.status();
         let woken = s.tx_space > 0
             || s.error.is_some()

@@ -14,6 +14,9 @@ use kernel::{
     prelude::*, //
 };
 
+/// Data that should go to the device by value: a message, or a small write.
+const INLINE: u32 = 64;
+
 /// A completion queue, served in softirq.
 struct Cq(NonNull<bindings::ib_cq>);
 
@@ -57,8 +60,21 @@ impl Drop for Pd {
 struct RawQp(NonNull<bindings::ib_qp>);
 
 impl RawQp {
-    /// Creates one and returns the size of data it takes inline.
+    /// Creates one and returns the size of data it takes inline: what we would like, or, from a
+    /// device that has less, what it gives unasked.
     fn new(pd: &Pd, cq: &Cq, shape: &Shape, send_sge: u32) -> Result<(Self, u32)> {
+        Self::with_inline(pd, cq, shape, send_sge, INLINE)
+            .or_else(|_| Self::with_inline(pd, cq, shape, send_sge, 0))
+    }
+
+    /// Creates one that takes at least `inline` bytes inline.
+    fn with_inline(
+        pd: &Pd,
+        cq: &Cq,
+        shape: &Shape,
+        send_sge: u32,
+        inline: u32,
+    ) -> Result<(Self, u32)> {
         let mut attr = bindings::ib_qp_init_attr {
             send_cq: cq.0.as_ptr(),
             recv_cq: cq.0.as_ptr(),
@@ -67,6 +83,7 @@ impl RawQp {
                 max_recv_wr: shape.recv_wrs(),
                 max_send_sge: send_sge,
                 max_recv_sge: 2,
+                max_inline_data: inline,
                 ..pin_init::zeroed()
             },
             sq_sig_type: bindings::ib_sig_type_IB_SIGNAL_REQ_WR,

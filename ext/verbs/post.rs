@@ -16,7 +16,10 @@ use super::{
     },
 };
 use crate::ext::abi::bindings;
-use core::ptr;
+use core::{
+    cell::UnsafeCell,
+    ptr, //
+};
 use kernel::{
     error::to_result,
     prelude::*,
@@ -46,18 +49,34 @@ const MAX_SGES: usize = 4;
 /// # Invariants
 ///
 /// `parent` is null, or a reference from [`Arc::into_raw`] to the queue pair that owns this
-/// context, which the completion takes back. `region` is null, or a reference from
-/// [`Arc::into_raw`] to a region of that queue pair that counts this context as reading it.
+/// context: then the context is armed. `held` belongs to whoever armed it until the work request is
+/// posted, and from then on to whoever may call [`Ctx::end`].
 #[repr(C)]
 pub(super) struct Ctx<U: QpUser> {
     /// What the completion queue calls; first, so that its address is the context's.
     cqe: Opaque<bindings::ib_cqe>,
     /// The reference held while outstanding.
     parent: Atomic<*mut Qp<U>>,
-    /// The region that is read while outstanding: null, or a reference from [`Arc::into_raw`].
-    region: Atomic<*mut Shared>,
+    /// What else is held while outstanding.
+    held: UnsafeCell<Held<U>>,
     /// Index of the slot.
     index: u32,
+}
+
+/// What a posted message keeps until it completes.
+struct Held<U: QpUser> {
+    /// The region that its writes read, which counts it.
+    region: Option<Arc<Shared>>,
+    /// What the user gave along.
+    tag: Option<U::Tag>,
+}
+
+impl<U: QpUser> Held<U> {
+    /// Nothing.
+    const NOTHING: Self = Self {
+        region: None,
+        tag: None,
+    };
 }
 
 impl<U: QpUser> Ctx<U> {
@@ -72,7 +91,7 @@ impl<U: QpUser> Ctx<U> {
                 Self {
                     cqe: Opaque::new(bindings::ib_cqe { done: Some(done) }),
                     parent: Atomic::new(ptr::null_mut()),
-                    region: Atomic::new(ptr::null_mut()),
+                    held: UnsafeCell::new(Held::NOTHING),
                     index,
                 },
                 GFP_KERNEL,
@@ -102,42 +121,53 @@ impl<U: QpUser> Ctx<U> {
         }
     }
 
-    /// Keeps a region mapped until [`Ctx::disarm`]. The context must be armed, and its work
-    /// request not yet posted.
-    fn read(&self, region: &Arc<Shared>) {
-        region.hold();
-        let new = Arc::into_raw(region.clone()).cast_mut();
-        // INVARIANT: `new` is a reference from `into_raw`, and has been counted.
-        self.region.store(new, Release);
-    }
-
-    /// Marks it as not outstanding and takes the references back.
-    fn disarm(&self) -> Option<Arc<Qp<U>>> {
-        let region = self.region.xchg(ptr::null_mut(), Full);
-        let parent = self.parent.xchg(ptr::null_mut(), Full);
-        // SAFETY: By the type invariants it is a reference; taking it out makes it ours.
-        let qp = (!parent.is_null()).then(|| unsafe { Arc::from_raw(parent) });
-        if !region.is_null() {
-            // SAFETY: As above.
-            let region = unsafe { Arc::from_raw(region) };
-            if let (true, Some(qp)) = (region.release(), &qp) {
-                qp.kick();
-            }
-        }
-        qp
-    }
-
-    /// The queue pair and slot of a completion.
+    /// Keeps `held` until [`Ctx::end`].
     ///
     /// # Safety
     ///
-    /// `wc` must be the completion of a work request that was posted with a context of this type.
-    unsafe fn of(wc: *mut bindings::ib_wc) -> Option<(Arc<Qp<U>>, u32)> {
+    /// The caller must have armed the context, and not have posted yet.
+    unsafe fn hold(&self, held: Held<U>) {
+        if let Some(region) = &held.region {
+            region.hold();
+        }
+        // SAFETY: By the safety requirements and the type invariants `held` is ours.
+        unsafe { *self.held.get() = held };
+    }
+
+    /// Marks it as not outstanding, if it is, and takes all back.
+    ///
+    /// # Safety
+    ///
+    /// The caller must be the completion, which comes once; or who posted, if posting failed; or
+    /// know that neither can come any more and nothing is posted.
+    unsafe fn end(&self) -> Option<(Arc<Qp<U>>, Option<U::Tag>)> {
+        if self.parent.load(Acquire).is_null() {
+            return None;
+        }
+        // SAFETY: By the safety requirements and the type invariants `held` is ours. It must be
+        // taken before the context can be armed again.
+        let held = core::mem::replace(unsafe { &mut *self.held.get() }, Held::NOTHING);
+        let parent = self.parent.xchg(ptr::null_mut(), Full);
+        // SAFETY: By the type invariants it is a reference; taking it out makes it ours.
+        let qp = unsafe { Arc::from_raw(parent) };
+        if let Some(region) = held.region {
+            if region.release() {
+                qp.kick();
+            }
+        }
+        Some((qp, held.tag))
+    }
+
+    /// The context of a completion.
+    ///
+    /// # Safety
+    ///
+    /// `wc` must be the completion of a work request that was posted with a context of this type,
+    /// and [`Ctx::end`] not yet called; the context lives until then at least.
+    unsafe fn of<'a>(wc: *mut bindings::ib_wc) -> &'a Self {
         // SAFETY: By the safety requirements `wr_cqe` is the first field of a context, which lives
         // as long as its queue pair, which the work request holds.
-        let ctx = unsafe { &*(*wc).__bindgen_anon_1.wr_cqe.cast::<Self>() };
-        let index = ctx.index;
-        ctx.disarm().map(|qp| (qp, index))
+        unsafe { &*(*wc).__bindgen_anon_1.wr_cqe.cast::<Self>() }
     }
 }
 
@@ -241,7 +271,7 @@ impl Chain {
         let mut flags =
             bindings::ib_send_flags_IB_SEND_SIGNALED | bindings::ib_send_flags_IB_SEND_SOLICITED;
         let mut addr = dma;
-        if msg.len() <= raw.max_inline as usize {
+        if raw.goes_inline(msg) {
             flags |= bindings::ib_send_flags_IB_SEND_INLINE;
             addr = msg.as_ptr() as u64;
         }
@@ -261,13 +291,16 @@ impl Chain {
 
 impl<U: QpUser> Qp<U> {
     /// Posts writes, all out of one region, and then a message of up to 48 bytes from a send slot,
-    /// in one go. The region stays mapped until the completion. The slot must not be outstanding. After an error the queue pair is going down, except for `ENOTCONN` (it
-    /// was already, or is not active) and wrong arguments. Any context but hard interrupts.
+    /// in one go. The region stays mapped until the completion, which hands `tag` to
+    /// [`QpUser::sent`]. The slot must not be outstanding. After an error the queue pair is going
+    /// down, except for `ENOTCONN` (it was already, or is not active) and wrong arguments. Any
+    /// context but hard interrupts.
     pub(crate) fn post<'a>(
         self: &Arc<Self>,
         slot: u32,
         writes: impl Iterator<Item = Write<'a, U>> + Clone,
         msg: &[u8],
+        tag: Option<U::Tag>,
     ) -> Result {
         if slot >= self.shape.tx || msg.is_empty() || msg.len() > STRIDE {
             return Err(EINVAL);
@@ -284,10 +317,13 @@ impl<U: QpUser> Qp<U> {
         }
         let offset = self.shape.tx_offset(slot);
         chain.finish(msg, self.raw.dma + offset as u64, ctx.cqe.get(), &self.raw);
-        self.post_with(ctx, &chain.wrs[0].wr, || {
-            self.raw.write(offset, msg);
-            if let Some(region) = source {
-                ctx.read(region);
+        let held = Held {
+            region: source.cloned(),
+            tag,
+        };
+        self.post_with(ctx, &chain.wrs[0].wr, held, || {
+            if !self.raw.goes_inline(msg) {
+                self.raw.write(offset, msg);
             }
             for w in writes.filter(|w| w.region.shared.sync) {
                 // SAFETY: The region is mapped on our device: its handle is borrowed and the
@@ -303,6 +339,7 @@ impl<U: QpUser> Qp<U> {
         self: &Arc<Self>,
         ctx: &Ctx<U>,
         wr: *const bindings::ib_send_wr,
+        held: Held<U>,
         prepare: impl FnOnce(),
     ) -> Result {
         let state = self.state.lock();
@@ -314,16 +351,18 @@ impl<U: QpUser> Qp<U> {
             drop(me);
             return Err(EBUSY);
         }
+        // SAFETY: Just armed, and not posted.
+        unsafe { ctx.hold(held) };
         prepare();
         // SAFETY: The queue pair is valid in this phase. The chain is complete, its memory is
         // mapped and stays so until the completion: message slots as the context holds us, rings
-        // as `prepare` made the context hold them.
+        // as the context holds them.
         let done = to_result(unsafe { bindings::smc_rs_post_send(self.raw.qp, wr) });
         drop(state);
         if done.is_err() {
-            // Some of the chain may have been posted, but not its end, which would complete to
-            // `ctx`.
-            drop(ctx.disarm());
+            // SAFETY: Some of the chain may have been posted, but not its end, which would
+            // complete to `ctx`.
+            drop(unsafe { ctx.end() });
             self.fail();
         }
         done
@@ -348,7 +387,7 @@ impl<U: QpUser> Qp<U> {
         // SAFETY: The region is mapped as its handle is borrowed.
         wr.key = unsafe { (*shared.mr).rkey };
         wr.access = shared.access;
-        self.post_with(ctx, &wr.wr, || {
+        self.post_with(ctx, &wr.wr, Held::NOTHING, || {
             self.reg_ok.store(false, Release);
             // SAFETY: The completion was initialised by `new`; no registration is outstanding, as
             // its context was free.
@@ -395,7 +434,8 @@ impl<U: QpUser> Qp<U> {
         let done = to_result(unsafe { bindings::smc_rs_post_recv(self.raw.qp, &wr) });
         drop(state);
         if done.is_err() {
-            drop(ctx.disarm());
+            // SAFETY: It was not posted.
+            drop(unsafe { ctx.end() });
             self.fail();
         }
         done
@@ -405,19 +445,21 @@ impl<U: QpUser> Qp<U> {
     /// when the completion queue is gone.
     pub(super) fn sweep(&self) {
         for ctx in &self.rx {
-            drop(ctx.disarm());
+            // SAFETY: Nothing completes without a completion queue, and nothing is posted any more.
+            drop(unsafe { ctx.end() });
         }
         for ctx in &self.tx {
-            if ctx.disarm().is_some() {
-                self.on_sent(ctx.index, false);
+            // SAFETY: As above.
+            if let Some((_, tag)) = unsafe { ctx.end() } {
+                self.on_sent(ctx.index, tag, false);
             }
         }
     }
 
     /// A send or a registration completed, or never will.
-    fn on_sent(&self, index: u32, ok: bool) {
+    fn on_sent(&self, index: u32, tag: Option<U::Tag>, ok: bool) {
         if index < self.shape.tx {
-            self.user().sent(index, ok);
+            self.user().sent(index, tag, ok);
         } else {
             self.reg_ok.store(ok, Release);
             // SAFETY: The completion was initialised by `new`.
@@ -452,6 +494,11 @@ impl<U: QpUser> Qp<U> {
 }
 
 impl Raw {
+    /// Whether a message is handed to the device by value.
+    fn goes_inline(&self, msg: &[u8]) -> bool {
+        msg.len() <= self.max_inline as usize
+    }
+
     /// Copies bytes out of the message buffer. The device must be valid.
     fn read(&self, offset: usize, to: &mut [u8]) {
         let len = to.len().min(self.buf_len.saturating_sub(offset));
@@ -487,8 +534,11 @@ impl Raw {
 ///
 /// `wc` must be the completion of a receive that was posted with a [`Ctx<U>`].
 unsafe extern "C" fn received<U: QpUser>(_cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
-    // SAFETY: Receives are posted with contexts of this type.
-    let Some((qp, index)) = (unsafe { Ctx::<U>::of(wc) }) else {
+    // SAFETY: Receives are posted with contexts of this type; this is the completion.
+    let ctx = unsafe { Ctx::<U>::of(wc) };
+    let index = ctx.index;
+    // SAFETY: This is the completion.
+    let Some((qp, _)) = (unsafe { ctx.end() }) else {
         return;
     };
     // SAFETY: The completion is valid during the callback.
@@ -506,8 +556,12 @@ unsafe extern "C" fn received<U: QpUser>(_cq: *mut bindings::ib_cq, wc: *mut bin
 ///
 /// `wc` must be the completion of a work request that was posted with a [`Ctx<U>`].
 unsafe extern "C" fn sent<U: QpUser>(_cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
-    // SAFETY: Sends and registrations are posted with contexts of this type.
-    let Some((qp, index)) = (unsafe { Ctx::<U>::of(wc) }) else {
+    // SAFETY: Sends and registrations are posted with contexts of this type; this is the
+    // completion.
+    let ctx = unsafe { Ctx::<U>::of(wc) };
+    let index = ctx.index;
+    // SAFETY: This is the completion.
+    let Some((qp, tag)) = (unsafe { ctx.end() }) else {
         return;
     };
     // SAFETY: The completion is valid during the callback.
@@ -515,5 +569,5 @@ unsafe extern "C" fn sent<U: QpUser>(_cq: *mut bindings::ib_cq, wc: *mut binding
     if !ok {
         qp.fail();
     }
-    qp.on_sent(index, ok);
+    qp.on_sent(index, tag, ok);
 }

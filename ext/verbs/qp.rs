@@ -35,7 +35,11 @@ use kernel::{
     prelude::*,
     static_lock_class,
     sync::{
-        atomic::AtomicFlag,
+        atomic::{
+            Atomic,
+            AtomicFlag,
+            Relaxed, //
+        },
         Arc,
         Mutex, //
     },
@@ -93,10 +97,12 @@ impl Shape {
 
 /// What a queue pair tells its user. Softirq or worker context; must not sleep.
 pub(crate) trait QpUser: Send + Sync + Sized + 'static {
+    /// What goes along with a posted message until it completes.
+    type Tag: Send;
     /// A message came.
     fn received(&self, msg: &[u8]);
-    /// The message of `slot` left (`ok`) or will not.
-    fn sent(&self, slot: u32, ok: bool);
+    /// The message of `slot`, posted with `tag`, left (`ok`) or will not.
+    fn sent(&self, slot: u32, tag: Option<Self::Tag>, ok: bool);
     /// The queue pair broke. In a worker, at most once, never if it was shut down first.
     fn down(&self);
     /// All that queue pair `qpn` had on the device has been released. In a worker, once.
@@ -180,6 +186,8 @@ pub(crate) struct Qp<U: QpUser> {
     /// after the drain has started.
     #[pin]
     pub(super) state: SpinLockBh<State>,
+    /// Whether the phase is [`Phase::Ready`], for who can live with an old answer.
+    ready: Atomic<bool>,
     /// What is on the device.
     #[pin]
     hw: Mutex<Option<Hw>>,
@@ -260,6 +268,7 @@ impl<U: QpUser> Qp<U> {
                 c"smc_rs Qp.state",
                 static_lock_class!()
             ),
+            ready: Atomic::new(false),
             hw <- new_mutex!(Some(hw), "smc_rs Qp.hw"),
             reg_lock <- new_mutex!((), "smc_rs Qp.reg_lock"),
             // SAFETY: `slot` is valid for writes of a completion.
@@ -283,9 +292,9 @@ impl<U: QpUser> Qp<U> {
         self.qpn
     }
 
-    /// Whether messages can be posted. Any context but hard interrupts.
+    /// Whether messages can be posted, as far as is known without a lock.
     pub(crate) fn is_ready(&self) -> bool {
-        self.state.lock().phase == Phase::Ready
+        self.ready.load(Relaxed)
     }
 
     /// Posts all receives and goes to RTR. May sleep.
@@ -358,6 +367,7 @@ impl<U: QpUser> Qp<U> {
             return Err(ENOTCONN);
         }
         state.phase = Phase::Ready;
+        self.ready.store(true, Relaxed);
         Ok(())
     }
 
@@ -393,6 +403,7 @@ impl<U: QpUser> Qp<U> {
             return;
         }
         state.phase = Phase::Closing;
+        self.ready.store(false, Relaxed);
         state.tell = tell;
         drop(state);
         self.kick();
