@@ -272,6 +272,8 @@ impl Conn {
         };
         self.tell(events);
         self.push();
+        // All completions are needed from now on.
+        self.link.want_sent();
         if release {
             self.release_soon();
         }

@@ -98,6 +98,19 @@ impl Conn {
             error,
         };
         core.want_space |= status.tx_space == 0;
+        drop(core);
+        if status.tx_space == 0 {
+            self.link.want_sent();
+        }
+        status
+    }
+
+    /// Like [`Conn::status`], for somebody who waits for `inflight` to go down.
+    pub(crate) fn status_of_sent(&self) -> Status {
+        let status = self.status();
+        if status.inflight > 0 {
+            self.link.want_sent();
+        }
         status
     }
 

@@ -87,6 +87,9 @@ impl Conn {
         };
         if push {
             self.push();
+        } else {
+            // What was held back goes out when a message completes.
+            self.link.want_sent();
         }
         if release {
             self.release_soon();
@@ -127,6 +130,8 @@ impl Conn {
             }
             Err(why) => {
                 core.want_space |= why == TxBlocked::Full;
+                drop(core);
+                self.link.want_sent();
                 Err(errno(why))
             }
         }

@@ -53,6 +53,8 @@ pub(super) struct Posting {
     pub(super) snd: Arc<Ring>,
     /// Where they go.
     pub(super) peer: PeerRmb,
+    /// Whether something waits for the completion.
+    pub(super) want: bool,
 }
 
 /// The changing part of a connection.
@@ -199,13 +201,22 @@ impl Core {
         let rings = self.rings.as_ref()?;
         let plan = self.conn.as_mut()?.plan_tx()?;
         let snd = rings.snd.clone();
+        let want = self.wants_sent();
         self.pushing += 1;
         self.posts += 1;
         Some(Posting {
             plan,
             snd,
             peer: self.peer,
+            want,
         })
+    }
+
+    /// Whether something waits for completions: data that was held back, a sender without room, or
+    /// the end.
+    pub(super) fn wants_sent(&self) -> bool {
+        let conn = self.conn.as_ref();
+        self.user_gone || self.want_space || conn.is_some_and(|c| c.write_shut() || c.unsent() > 0)
     }
 
     /// A post went out (or not); the answer is whether to look for another one.

@@ -94,7 +94,12 @@ impl Conn {
 
     /// Posts the writes and the message of a plan.
     fn post(self: &Arc<Self>, slot: TxSlot<'_>, posting: Posting) -> Result {
-        let Posting { plan, snd, peer } = posting;
+        let Posting {
+            plan,
+            snd,
+            peer,
+            want,
+        } = posting;
         let writes = plan.writes();
         let segs: [WriteSeg<'_>; MAX_WRITES] = array::from_fn(|i| {
             let write = writes.get(i).copied().unwrap_or_default();
@@ -109,7 +114,7 @@ impl Conn {
         let segs = segs.get(..writes.len()).unwrap_or(&[]);
         let owner = self.clone() as Arc<dyn TxOwner>;
         self.link
-            .post(slot, segs, &plan.cdc.emit(), owner, plan.done)
+            .post(slot, segs, &plan.cdc.emit(), owner, plan.done, want)
     }
 
     /// A post failed: the link is of no use any more. The link says so too, from a worker.

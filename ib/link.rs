@@ -252,7 +252,7 @@ impl Link {
         let slot = tx.lock().llc.take().ok_or(EAGAIN)?;
         let done = self
             .qp
-            .post(DATA_SLOTS + slot, core::iter::empty(), msg, None);
+            .post(DATA_SLOTS + slot, core::iter::empty(), msg, None, true);
         if done.is_err() {
             // Nobody has to be told: nothing can be sent any more.
             let _ = tx.lock().llc.put(slot);
@@ -266,7 +266,10 @@ impl Link {
         if !self.qp.is_ready() {
             return None;
         }
-        let index = self.qp.user().tx.lock().data.take()?;
+        let Some(index) = self.qp.user().tx.lock().data.take() else {
+            self.qp.want_sent();
+            return None;
+        };
         Some(TxSlot {
             user: self.qp.user(),
             index,
@@ -278,7 +281,8 @@ impl Link {
     /// All writes must be out of one ring, which stays mapped until the completion. Those that go
     /// on where the one before ended are joined; two runs of two pieces fit.
     ///
-    /// On success `owner` is kept until the completion, which calls its [`TxOwner::tx_done`]. On an
+    /// On success `owner` is kept until the completion, which calls its [`TxOwner::tx_done`] when
+    /// the next message comes in, or soon if `want` or after [`Link::want_sent`]. On an
     /// error nothing will be called but [`LinkUpper::on_link_down`], from a worker. Either may
     /// happen before this returns.
     pub(crate) fn post(
@@ -288,6 +292,7 @@ impl Link {
         cdc: &[u8; MSG_LEN],
         owner: Arc<dyn TxOwner>,
         cookie: TxDone,
+        want: bool,
     ) -> Result {
         if !core::ptr::eq(slot.user, self.qp.user()) {
             return Err(EINVAL);
@@ -299,10 +304,16 @@ impl Link {
             remote_addr: w.remote_addr,
             rkey: w.rkey,
         });
-        self.qp.post(slot.index, list, cdc, Some((owner, cookie)))?;
+        self.qp
+            .post(slot.index, list, cdc, Some((owner, cookie)), want)?;
         // The slot goes back when the completion comes.
         slot.posted();
         Ok(())
+    }
+
+    /// Somebody waits for the completion of what was posted. Any context but hard interrupts.
+    pub(crate) fn want_sent(&self) {
+        self.qp.want_sent();
     }
 
     /// Maps a send ring for [`Link::post`]. The link must be active if the memory is not

@@ -136,7 +136,10 @@ impl StreamOps for Smc {
         let Some(conn) = state.conn().filter(|_| state.phase() == Phase::Active) else {
             return forward();
         };
-        let s = conn.status();
+        let s = match cmd {
+            ioctl::OUTQ => conn.status_of_sent(),
+            _ => conn.status(),
+        };
         let n = match cmd {
             ioctl::INQ => s.readable,
             // What the peer's memory has counts as acknowledged, read or not, as with TCP.

@@ -13,6 +13,7 @@
 #include <net/netns/generic.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/ib_cache.h>
+#include <linux/irq_poll.h>
 #include <linux/kprobes.h>
 #include "helpers_sock.h"
 #include "helpers_verbs.h"

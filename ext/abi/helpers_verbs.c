@@ -77,6 +77,23 @@ struct ib_cq *smc_rs_alloc_cq(struct ib_device *dev, int nr_cqe)
 	return ib_alloc_cq_any(dev, NULL, nr_cqe, IB_POLL_SOFTIRQ);
 }
 
+/* Like any that nobody serves, but smc_rs_arm_cq() lets it call event(cq, private). */
+struct ib_cq *smc_rs_alloc_send_cq(struct ib_device *dev, void *private, int nr_cqe,
+				   ib_comp_handler event)
+{
+	struct ib_cq *cq = ib_alloc_cq_any(dev, private, nr_cqe, IB_POLL_DIRECT);
+
+	if (!IS_ERR(cq))
+		cq->comp_handler = event;
+	return cq;
+}
+
+/* True: there are completions already, perhaps without an event. */
+bool smc_rs_arm_cq(struct ib_cq *cq)
+{
+	return ib_req_notify_cq(cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) > 0;
+}
+
 struct ib_qp *smc_rs_create_qp(struct ib_pd *pd, struct ib_qp_init_attr *attr)
 {
 	return ib_create_qp(pd, attr);

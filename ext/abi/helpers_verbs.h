@@ -19,6 +19,9 @@ bool smc_rs_completion_wait(struct completion *c, unsigned int ms);
 struct ib_pd *smc_rs_alloc_pd(struct ib_device *dev);
 void smc_rs_dealloc_pd(struct ib_pd *pd);
 struct ib_cq *smc_rs_alloc_cq(struct ib_device *dev, int nr_cqe);
+struct ib_cq *smc_rs_alloc_send_cq(struct ib_device *dev, void *private, int nr_cqe,
+				   ib_comp_handler event);
+bool smc_rs_arm_cq(struct ib_cq *cq);
 struct ib_qp *smc_rs_create_qp(struct ib_pd *pd, struct ib_qp_init_attr *attr);
 void smc_rs_destroy_qp(struct ib_qp *qp);
 void smc_rs_dereg_mr(struct ib_mr *mr);

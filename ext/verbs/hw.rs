@@ -5,7 +5,8 @@
 use super::{
     client::DevRef,
     mr::Entry,
-    qp::Shape, //
+    qp::Shape,
+    send_cq::Handle, //
 };
 use crate::ext::abi::bindings;
 use core::ptr::NonNull;
@@ -17,7 +18,7 @@ use kernel::{
 /// Data that should go to the device by value: a message, or a small write.
 const INLINE: u32 = 64;
 
-/// A completion queue, served in softirq.
+/// The completion queue of receives, served in softirq.
 struct Cq(NonNull<bindings::ib_cq>);
 
 impl Cq {
@@ -62,21 +63,21 @@ struct RawQp(NonNull<bindings::ib_qp>);
 impl RawQp {
     /// Creates one and returns the size of data it takes inline: what we would like, or, from a
     /// device that has less, what it gives unasked.
-    fn new(pd: &Pd, cq: &Cq, shape: &Shape, send_sge: u32) -> Result<(Self, u32)> {
-        Self::with_inline(pd, cq, shape, send_sge, INLINE)
-            .or_else(|_| Self::with_inline(pd, cq, shape, send_sge, 0))
+    fn new(pd: &Pd, cqs: (&Cq, &Handle), shape: &Shape, send_sge: u32) -> Result<(Self, u32)> {
+        Self::with_inline(pd, cqs, shape, send_sge, INLINE)
+            .or_else(|_| Self::with_inline(pd, cqs, shape, send_sge, 0))
     }
 
     /// Creates one that takes at least `inline` bytes inline.
     fn with_inline(
         pd: &Pd,
-        cq: &Cq,
+        (cq, send_cq): (&Cq, &Handle),
         shape: &Shape,
         send_sge: u32,
         inline: u32,
     ) -> Result<(Self, u32)> {
         let mut attr = bindings::ib_qp_init_attr {
-            send_cq: cq.0.as_ptr(),
+            send_cq: send_cq.as_raw(),
             recv_cq: cq.0.as_ptr(),
             cap: bindings::ib_qp_cap {
                 max_send_wr: shape.send_wrs(),
@@ -164,9 +165,11 @@ pub(super) struct Hw {
     pub(super) regions: KVec<Entry>,
     /// The queue pair.
     qp: RawQp,
-    /// Its completion queue.
+    /// The completion queue of its receives.
     #[expect(dead_code)]
     cq: Cq,
+    /// That of its sends. The handler of the other one uses it too, hence this order.
+    pub(super) send_cq: Handle,
     /// The messages' memory.
     pub(super) buf: MsgBuf,
     /// The protection domain.
@@ -191,12 +194,14 @@ impl Hw {
         let send_sge = dev.attrs().max_send_sge.min(2);
         let pd = Pd::new(&dev)?;
         let buf = MsgBuf::new(&dev, shape.buf_len())?;
-        let cq = Cq::new(&dev, shape.send_wrs() + shape.recv_wrs())?;
-        let (qp, max_inline) = RawQp::new(&pd, &cq, shape, send_sge)?;
+        let cq = Cq::new(&dev, shape.recv_wrs())?;
+        let send_cq = Handle::new(&dev, shape.send_wrs())?;
+        let (qp, max_inline) = RawQp::new(&pd, (&cq, &send_cq), shape, send_sge)?;
         Ok(Self {
             regions: KVec::new(),
             qp,
             cq,
+            send_cq,
             buf,
             pd,
             max_inline,
@@ -217,8 +222,9 @@ impl Hw {
 
     /// Moves the queue pair to the error state and waits for all its work requests.
     pub(super) fn drain(&self) {
-        // SAFETY: The queue pair is valid, its completion queue is one of `ib_alloc_cq` with room
-        // for the two extra completions, and the caller has stopped all posting.
+        self.send_cq.drain();
+        // SAFETY: The queue pair is valid, its completion queues are ones of `ib_alloc_cq` with
+        // room for the extra completions, and the caller has stopped all posting.
         unsafe { bindings::ib_drain_qp(self.qp()) }
     }
 }

@@ -15,6 +15,7 @@ mod hw;
 mod mr;
 mod post;
 mod qp;
+mod send_cq;
 
 pub(crate) use self::{
     client::{

@@ -292,7 +292,7 @@ impl Chain {
 impl<U: QpUser> Qp<U> {
     /// Posts writes, all out of one region, and then a message of up to 48 bytes from a send slot,
     /// in one go. The region stays mapped until the completion, which hands `tag` to
-    /// [`QpUser::sent`]. The slot must not be outstanding. After an error the queue pair is going
+    /// [`QpUser::sent`]; `want`: as after [`Qp::want_sent`]. The slot must not be outstanding. After an error the queue pair is going
     /// down, except for `ENOTCONN` (it was already, or is not active) and wrong arguments. Any
     /// context but hard interrupts.
     pub(crate) fn post<'a>(
@@ -301,6 +301,7 @@ impl<U: QpUser> Qp<U> {
         writes: impl Iterator<Item = Write<'a, U>> + Clone,
         msg: &[u8],
         tag: Option<U::Tag>,
+        want: bool,
     ) -> Result {
         if slot >= self.shape.tx || msg.is_empty() || msg.len() > STRIDE {
             return Err(EINVAL);
@@ -321,7 +322,7 @@ impl<U: QpUser> Qp<U> {
             region: source.cloned(),
             tag,
         };
-        self.post_with(ctx, &chain.wrs[0].wr, held, || {
+        self.post_with(ctx, &chain.wrs[0].wr, held, want, || {
             if !self.raw.goes_inline(msg) {
                 self.raw.write(offset, msg);
             }
@@ -340,6 +341,7 @@ impl<U: QpUser> Qp<U> {
         ctx: &Ctx<U>,
         wr: *const bindings::ib_send_wr,
         held: Held<U>,
+        want: bool,
         prepare: impl FnOnce(),
     ) -> Result {
         let state = self.state.lock();
@@ -354,12 +356,19 @@ impl<U: QpUser> Qp<U> {
         // SAFETY: Just armed, and not posted.
         unsafe { ctx.hold(held) };
         prepare();
+        let cq = &self.raw.send_cq;
+        cq.posting();
         // SAFETY: The queue pair is valid in this phase. The chain is complete, its memory is
         // mapped and stays so until the completion: message slots as the context holds us, rings
         // as the context holds them.
         let done = to_result(unsafe { bindings::smc_rs_post_send(self.raw.qp, wr) });
+        if want && done.is_ok() {
+            // SAFETY: The queue is valid in this phase.
+            unsafe { cq.want() }
+        }
         drop(state);
         if done.is_err() {
+            cq.completed();
             // SAFETY: Some of the chain may have been posted, but not its end, which would
             // complete to `ctx`.
             drop(unsafe { ctx.end() });
@@ -387,7 +396,7 @@ impl<U: QpUser> Qp<U> {
         // SAFETY: The region is mapped as its handle is borrowed.
         wr.key = unsafe { (*shared.mr).rkey };
         wr.access = shared.access;
-        self.post_with(ctx, &wr.wr, Held::NOTHING, || {
+        self.post_with(ctx, &wr.wr, Held::NOTHING, true, || {
             self.reg_ok.store(false, Release);
             // SAFETY: The completion was initialised by `new`; no registration is outstanding, as
             // its context was free.
@@ -541,6 +550,10 @@ unsafe extern "C" fn received<U: QpUser>(_cq: *mut bindings::ib_cq, wc: *mut bin
     let Some((qp, _)) = (unsafe { ctx.end() }) else {
         return;
     };
+    if qp.raw.send_cq.is_busy() {
+        // SAFETY: The queue is freed after the one whose completion this is.
+        unsafe { qp.raw.send_cq.reap() }
+    }
     // SAFETY: The completion is valid during the callback.
     let (status, len) = unsafe { ((*wc).status, (*wc).byte_len as usize) };
     if status == bindings::ib_wc_status_IB_WC_SUCCESS {
@@ -564,6 +577,7 @@ unsafe extern "C" fn sent<U: QpUser>(_cq: *mut bindings::ib_cq, wc: *mut binding
     let Some((qp, tag)) = (unsafe { ctx.end() }) else {
         return;
     };
+    qp.raw.send_cq.completed();
     // SAFETY: The completion is valid during the callback.
     let ok = unsafe { (*wc).status } == bindings::ib_wc_status_IB_WC_SUCCESS;
     if !ok {

@@ -18,7 +18,8 @@ use super::{
         Region,
         Shared, //
     },
-    post::Ctx, //
+    post::Ctx,
+    send_cq::SendCq, //
 };
 use crate::ext::{
     abi::bindings,
@@ -167,6 +168,8 @@ pub(super) struct Raw {
     pub(super) max_inline: u32,
     /// How many pieces a work request may gather.
     pub(super) send_sge: u32,
+    /// Completions of sends; what is valid until [`Phase::Dead`] is the queue itself.
+    pub(super) send_cq: Arc<SendCq>,
 }
 
 /// A queue pair; see the head of the file.
@@ -254,6 +257,7 @@ impl<U: QpUser> Qp<U> {
             lkey,
             max_inline: hw.max_inline,
             send_sge: hw.send_sge,
+            send_cq: hw.send_cq.shared().clone(),
         };
         let rx = Ctx::receives(shape.rx)?;
         let tx = Ctx::sends(shape.tx + 1)?;
@@ -295,6 +299,20 @@ impl<U: QpUser> Qp<U> {
     /// Whether messages can be posted, as far as is known without a lock.
     pub(crate) fn is_ready(&self) -> bool {
         self.ready.load(Relaxed)
+    }
+
+    /// Somebody waits for the messages posted so far: [`QpUser::sent`] is called for each as soon
+    /// as it completed, not only when the next message comes in. Any context but hard interrupts.
+    pub(crate) fn want_sent(&self) {
+        let cq = &self.raw.send_cq;
+        if cq.is_armed() || !cq.is_busy() {
+            return;
+        }
+        let state = self.state.lock();
+        if state.phase == Phase::Ready {
+            // SAFETY: The queue is valid in this phase, which does not end under the lock.
+            unsafe { cq.want() }
+        }
     }
 
     /// Posts all receives and goes to RTR. May sleep.
