@@ -18,6 +18,7 @@ use super::{
 use crate::ext::abi::bindings;
 use core::{
     cell::UnsafeCell,
+    mem::ManuallyDrop,
     ptr, //
 };
 use kernel::{
@@ -28,6 +29,7 @@ use kernel::{
             Acquire,
             Atomic,
             Full,
+            Relaxed,
             Release, //
         },
         Arc, //
@@ -43,6 +45,9 @@ const MAX_WRS: usize = 2;
 
 /// Most pieces of memory in them.
 const MAX_SGES: usize = 4;
+
+/// Receives that are posted together. There are far more than a peer may use at a time.
+const BATCH: usize = 8;
 
 /// The context of a work request that can be outstanding once at a time.
 ///
@@ -414,40 +419,66 @@ impl<U: QpUser> Qp<U> {
         }
     }
 
-    /// Posts a receive.
-    pub(super) fn post_receive(self: &Arc<Self>, index: u32) -> Result {
-        let ctx = self.rx.get(index as usize).ok_or(EINVAL)?;
-        let offset = index as usize * STRIDE;
+    /// Posts all receives for the first time.
+    pub(super) fn post_receives(self: &Arc<Self>) -> Result {
+        for ctx in &self.rx {
+            // Armed until a receive fails, or the sweep: it is posted again and again.
+            ctx.arm(self.clone()).map_err(|_| EBUSY)?;
+        }
+        let mut first = 0;
+        while first < self.rx.len() {
+            self.post_batch(first)?;
+            first += BATCH;
+        }
+        Ok(())
+    }
+
+    /// Posts the receives from `first` on, [`BATCH`] at most. They must have been armed, and all be
+    /// complete.
+    fn post_batch(self: &Arc<Self>, first: usize) -> Result {
         let spill = self.shape.spill_offset();
         let sge = |offset: usize, length: usize| bindings::ib_sge {
             addr: self.raw.dma + offset as u64,
             length: length as u32,
             lkey: self.raw.lkey,
         };
-        let mut sges = [sge(offset, STRIDE), sge(spill, self.raw.buf_len - spill)];
-        let mut wr: bindings::ib_recv_wr = pin_init::zeroed();
-        wr.__bindgen_anon_1.wr_cqe = ctx.cqe.get();
-        wr.sg_list = sges.as_mut_ptr();
-        wr.num_sge = 2;
-
+        let mut sges = [[bindings::ib_sge::default(); 2]; BATCH];
+        let mut wrs: [bindings::ib_recv_wr; BATCH] = pin_init::zeroed();
+        let mut next = ptr::null_mut();
+        let batch = self.rx.iter().skip(first).take(BATCH);
+        for (i, ((ctx, sges), wr)) in batch.zip(&mut sges).zip(&mut wrs).enumerate().rev() {
+            if ctx.parent.load(Relaxed).is_null() {
+                return Err(ENOTCONN);
+            }
+            *sges = [
+                sge((first + i) * STRIDE, STRIDE),
+                sge(spill, self.raw.buf_len - spill),
+            ];
+            wr.__bindgen_anon_1.wr_cqe = ctx.cqe.get();
+            wr.sg_list = sges.as_mut_ptr();
+            wr.num_sge = 2;
+            wr.next = next;
+            next = wr;
+        }
         let state = self.state.lock();
-        if !matches!(state.phase, Phase::Init | Phase::Ready) {
+        if next.is_null() || !matches!(state.phase, Phase::Init | Phase::Ready) {
             return Err(ENOTCONN);
         }
-        if let Err(me) = ctx.arm(self.clone()) {
-            drop(state);
-            drop(me);
-            return Err(EBUSY);
-        }
         // SAFETY: The queue pair is valid in these phases; the buffer is mapped until it is dead.
-        let done = to_result(unsafe { bindings::smc_rs_post_recv(self.raw.qp, &wr) });
+        let done = to_result(unsafe { bindings::smc_rs_post_recv(self.raw.qp, next) });
         drop(state);
         if done.is_err() {
-            // SAFETY: It was not posted.
-            drop(unsafe { ctx.end() });
             self.fail();
         }
         done
+    }
+
+    /// A receive is complete and its message was taken out. Receives complete in the order in which
+    /// they were posted, so that with the last one of a batch all of it can be posted again.
+    fn took_receive(self: &Arc<Self>, index: usize) {
+        if index % BATCH == BATCH - 1 || index + 1 == self.rx.len() {
+            let _ = self.post_batch(index - index % BATCH);
+        }
     }
 
     /// Takes back what never completed, as a device too broken to be drained leaves it. Called
@@ -477,13 +508,13 @@ impl<U: QpUser> Qp<U> {
     }
 
     /// A receive completed.
-    fn on_received(self: &Arc<Self>, index: u32, len: usize) {
+    fn on_received(self: &Arc<Self>, index: usize, len: usize) {
         let mut short = [0u8; STRIDE];
         let head = len.min(STRIDE);
-        self.raw.read(index as usize * STRIDE, &mut short[..head]);
+        self.raw.read(index * STRIDE, &mut short[..head]);
         if len <= STRIDE {
             // Before dispatch, so that the queue never runs dry.
-            let _ = self.post_receive(index);
+            self.took_receive(index);
             self.user().received(&short[..head]);
             return;
         }
@@ -495,7 +526,7 @@ impl<U: QpUser> Qp<U> {
             self.raw
                 .read(self.shape.spill_offset(), &mut long[STRIDE..]);
         }
-        let _ = self.post_receive(index);
+        self.took_receive(index);
         if copied.is_ok() {
             self.user().received(&long);
         }
@@ -545,11 +576,13 @@ impl Raw {
 unsafe extern "C" fn received<U: QpUser>(_cq: *mut bindings::ib_cq, wc: *mut bindings::ib_wc) {
     // SAFETY: Receives are posted with contexts of this type; this is the completion.
     let ctx = unsafe { Ctx::<U>::of(wc) };
-    let index = ctx.index;
-    // SAFETY: This is the completion.
-    let Some((qp, _)) = (unsafe { ctx.end() }) else {
+    let parent = ctx.parent.load(Acquire);
+    if parent.is_null() {
         return;
-    };
+    }
+    // SAFETY: The context's reference. It stays until an error completes this receive, which would
+    // be handled after this, or until the sweep, when the completion queue is gone.
+    let qp = ManuallyDrop::new(unsafe { Arc::from_raw(parent) });
     if qp.raw.send_cq.is_busy() {
         // SAFETY: The queue is freed after the one whose completion this is.
         unsafe { qp.raw.send_cq.reap() }
@@ -557,9 +590,11 @@ unsafe extern "C" fn received<U: QpUser>(_cq: *mut bindings::ib_cq, wc: *mut bin
     // SAFETY: The completion is valid during the callback.
     let (status, len) = unsafe { ((*wc).status, (*wc).byte_len as usize) };
     if status == bindings::ib_wc_status_IB_WC_SUCCESS {
-        qp.on_received(index, len);
+        qp.on_received(ctx.index as usize, len);
     } else {
         qp.fail();
+        // SAFETY: This is the completion, and it will not be posted again.
+        drop(unsafe { ctx.end() });
     }
 }
 

@@ -319,9 +319,7 @@ impl<U: QpUser> Qp<U> {
     pub(crate) fn connect(self: &Arc<Self>, sgid: &GidAttr<'_>, peer: &Peer) -> Result {
         let hw = self.hw.lock();
         let hw = hw.as_ref().ok_or(ENOTCONN)?;
-        for index in 0..self.shape.rx {
-            self.post_receive(index)?;
-        }
+        self.post_receives()?;
         let mut attr = bindings::ib_qp_attr {
             qp_state: bindings::ib_qp_state_IB_QPS_RTR,
             path_mtu: peer.mtu.into(),
