@@ -53,7 +53,8 @@ pub(crate) enum AckDecision {
 impl Rx {
     /// Nothing received yet.
     pub(super) fn new(ring: RingSize, floor: u32) -> Self {
-        let tenth = ring.bytes() / 10;
+        // Four messages a ring keep the peer writing; each one more is work for both ends.
+        let quarter = ring.bytes() >> 2;
         Self {
             ring,
             received: Pos::START,
@@ -62,7 +63,7 @@ impl Rx {
             seq: 0,
             flags: ProdFlags::default(),
             // A limit near the size would let a full buffer go unacknowledged.
-            limit: tenth.max(floor).min(ring.bytes() >> 1),
+            limit: quarter.max(floor).min(ring.bytes() >> 1),
             ack: false,
             urgent: RxUrgent::default(),
         }
@@ -188,7 +189,7 @@ mod tests {
     fn small_reads_tell_nothing() -> Result<(), Oops> {
         let mut conn = connection()?;
         let _ = input(&mut conn, 1, 16384, 0)?;
-        assert_eq!(conn.commit_rx(2304), AckDecision::Later);
+        assert_eq!(conn.commit_rx(4096), AckDecision::Later);
         assert_eq!(conn.commit_rx(1), AckDecision::SendNow);
         Ok(())
     }
@@ -199,10 +200,10 @@ mod tests {
         let mut cdc = message(1, 5000, 0)?;
         cdc.flags = ProdFlags::BLOCKED;
         let _ = conn.on_cdc(&cdc)?;
-        assert_eq!(conn.commit_rx(2000), AckDecision::Later);
-        assert_eq!(conn.commit_rx(1000), AckDecision::SendNow);
+        assert_eq!(conn.commit_rx(4000), AckDecision::Later);
+        assert_eq!(conn.commit_rx(100), AckDecision::SendNow);
         assert!(post(&mut conn)?.writes().is_empty());
-        assert_eq!(conn.commit_rx(1999), AckDecision::Later);
+        assert_eq!(conn.commit_rx(899), AckDecision::Later);
         assert_eq!(conn.commit_rx(1), AckDecision::SendNow);
         Ok(())
     }
