@@ -114,6 +114,26 @@ impl Conn {
         status
     }
 
+    /// Whether a receiver who has seen `seen` bytes finds something new.
+    pub(crate) fn has_news(&self, seen: usize) -> bool {
+        let core = self.core.lock();
+        let conn = core.conn.as_ref();
+        core.error.is_some() || conn.is_some_and(|c| c.readable() > seen || c.peer_done())
+    }
+
+    /// Whether a sender finds room, or an error; if not, WRITABLE will come.
+    pub(crate) fn has_room(&self) -> bool {
+        let mut core = self.core.lock();
+        let conn = core.conn.as_ref();
+        if core.error.is_some() || conn.is_some_and(|c| c.tx_space() > 0 || c.tx_over()) {
+            return true;
+        }
+        core.want_space = true;
+        drop(core);
+        self.link.want_sent();
+        false
+    }
+
     /// For display.
     pub(crate) fn info(&self) -> ConnInfo {
         let core = self.core.lock();

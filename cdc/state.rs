@@ -234,12 +234,19 @@ impl Core {
     }
 
     /// Whether the connection may be wound up; the answer is yes once.
+    #[inline]
     pub(super) fn take_release(&mut self) -> bool {
+        self.user_gone && self.take_end()
+    }
+
+    /// [`Core::take_release`] when the user has left.
+    #[cold]
+    fn take_end(&mut self) -> bool {
         let idle = self.posts == 0 && self.pushing == 0 && !self.tx_busy && !self.rx_busy;
         let over = self.link_gone
             || self.expired
             || self.conn.as_ref().is_none_or(|conn| self.ended(conn));
-        let now = self.user_gone && idle && over && !self.released;
+        let now = idle && over && !self.released;
         self.released |= now;
         now
     }
@@ -250,14 +257,20 @@ impl Core {
     }
 
     /// Whether the user should hear now that all is drained.
+    #[inline]
     pub(super) fn take_drained(&mut self) -> bool {
+        self.user_gone && !self.told_drained && self.find_drained()
+    }
+
+    /// [`Core::take_drained`] when it is news.
+    #[cold]
+    fn find_drained(&mut self) -> bool {
         let drained = self
             .conn
             .as_ref()
             .is_none_or(|c| c.write_shut() && c.drained());
-        let now = drained && self.user_gone && !self.told_drained;
-        self.told_drained |= now;
-        now
+        self.told_drained = drained;
+        drained
     }
 
     /// Takes the rings out, with what is to become of the receive buffer.

@@ -113,11 +113,7 @@ fn read(
 fn wait_data(state: &State, conn: &Arc<Conn>, generation: u32, flags: u32, seen: usize) -> Result {
     let timeo = state.sk().rcvtimeo(flags & msg::DONTWAIT != 0);
     sleep_until(state.sk(), Mode::Shared, timeo, || {
-        let s = conn.status();
-        let woken = s.readable > seen
-            || s.peer_done
-            || s.peer_aborted
-            || s.error.is_some()
+        let woken = conn.has_news(seen)
             || state.rcv_shut.load(Relaxed)
             || state.generation.load(Relaxed) != generation;
         woken.then_some(())

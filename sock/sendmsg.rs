@@ -82,13 +82,7 @@ fn wait_space(state: &State, conn: &Arc<Conn>, generation: u32, flags: u32) -> R
     state.sk().set_nospace();
     let timeo = state.sk().sndtimeo(flags & msg::DONTWAIT != 0);
     sleep_until(state.sk(), Mode::Shared, timeo, || {
-        let s = conn.status();
-        let woken = s.tx_space > 0
-            || s.error.is_some()
-            || s.write_shut
-            || s.peer_aborted
-            || s.peer_closed
-            || state.generation.load(Relaxed) != generation;
+        let woken = conn.has_room() || state.generation.load(Relaxed) != generation;
         woken.then_some(())
     })
 }

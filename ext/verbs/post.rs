@@ -12,6 +12,7 @@ use super::{
         Qp,
         QpUser,
         Raw,
+        Shape,
         STRIDE, //
     },
 };
@@ -29,7 +30,6 @@ use kernel::{
             Acquire,
             Atomic,
             Full,
-            Relaxed,
             Release, //
         },
         Arc, //
@@ -173,6 +173,48 @@ impl<U: QpUser> Ctx<U> {
         // SAFETY: By the safety requirements `wr_cqe` is the first field of a context, which lives
         // as long as its queue pair, which the work request holds.
         unsafe { &*(*wc).__bindgen_anon_1.wr_cqe.cast::<Self>() }
+    }
+}
+
+/// The work requests of all receives, tied together by batches.
+pub(super) struct Receives {
+    /// The work requests; they point to each other and to `sges`.
+    wrs: KVec<bindings::ib_recv_wr>,
+    /// Where messages go.
+    #[expect(dead_code)]
+    sges: KVec<[bindings::ib_sge; 2]>,
+}
+
+impl Receives {
+    /// The receives of `contexts`.
+    pub(super) fn new<U: QpUser>(contexts: &[Ctx<U>], raw: &Raw, shape: &Shape) -> Result<Self> {
+        let spill = shape.spill_offset();
+        let sge = |offset: usize, length: usize| bindings::ib_sge {
+            addr: raw.dma + offset as u64,
+            length: length as u32,
+            lkey: raw.lkey,
+        };
+        let mut sges = KVec::with_capacity(contexts.len(), GFP_KERNEL)?;
+        let mut wrs = KVec::with_capacity(contexts.len(), GFP_KERNEL)?;
+        for (i, ctx) in contexts.iter().enumerate() {
+            let places = [sge(i * STRIDE, STRIDE), sge(spill, raw.buf_len - spill)];
+            sges.push(places, GFP_KERNEL)?;
+            let mut wr: bindings::ib_recv_wr = pin_init::zeroed();
+            wr.__bindgen_anon_1.wr_cqe = ctx.cqe.get();
+            wr.num_sge = 2;
+            wrs.push(wr, GFP_KERNEL)?;
+        }
+        for (wr, places) in wrs.iter_mut().zip(&mut sges) {
+            wr.sg_list = places.as_mut_ptr();
+        }
+        for batch in wrs.chunks_mut(BATCH) {
+            let mut next = ptr::null_mut();
+            for wr in batch.iter_mut().rev() {
+                wr.next = next;
+                next = wr;
+            }
+        }
+        Ok(Self { wrs, sges })
     }
 }
 
@@ -433,39 +475,17 @@ impl<U: QpUser> Qp<U> {
         Ok(())
     }
 
-    /// Posts the receives from `first` on, [`BATCH`] at most. They must have been armed, and all be
+    /// Posts the batch of receives that begins with `first`. They must have been armed, and all be
     /// complete.
     fn post_batch(self: &Arc<Self>, first: usize) -> Result {
-        let spill = self.shape.spill_offset();
-        let sge = |offset: usize, length: usize| bindings::ib_sge {
-            addr: self.raw.dma + offset as u64,
-            length: length as u32,
-            lkey: self.raw.lkey,
-        };
-        let mut sges = [[bindings::ib_sge::default(); 2]; BATCH];
-        let mut wrs: [bindings::ib_recv_wr; BATCH] = pin_init::zeroed();
-        let mut next = ptr::null_mut();
-        let batch = self.rx.iter().skip(first).take(BATCH);
-        for (i, ((ctx, sges), wr)) in batch.zip(&mut sges).zip(&mut wrs).enumerate().rev() {
-            if ctx.parent.load(Relaxed).is_null() {
-                return Err(ENOTCONN);
-            }
-            *sges = [
-                sge((first + i) * STRIDE, STRIDE),
-                sge(spill, self.raw.buf_len - spill),
-            ];
-            wr.__bindgen_anon_1.wr_cqe = ctx.cqe.get();
-            wr.sg_list = sges.as_mut_ptr();
-            wr.num_sge = 2;
-            wr.next = next;
-            next = wr;
-        }
+        let wr = self.chains.wrs.get(first).ok_or(EINVAL)?;
         let state = self.state.lock();
-        if next.is_null() || !matches!(state.phase, Phase::Init | Phase::Ready) {
+        if !matches!(state.phase, Phase::Init | Phase::Ready) {
             return Err(ENOTCONN);
         }
         // SAFETY: The queue pair is valid in these phases; the buffer is mapped until it is dead.
-        let done = to_result(unsafe { bindings::smc_rs_post_recv(self.raw.qp, next) });
+        // In these phases no receive has failed, so that all are armed.
+        let done = to_result(unsafe { bindings::smc_rs_post_recv(self.raw.qp, wr) });
         drop(state);
         if done.is_err() {
             self.fail();

@@ -18,7 +18,10 @@ use super::{
         Region,
         Shared, //
     },
-    post::Ctx,
+    post::{
+        Ctx,
+        Receives, //
+    },
     send_cq::SendCq, //
 };
 use crate::ext::{
@@ -183,6 +186,8 @@ pub(crate) struct Qp<U: QpUser> {
     qpn: u32,
     /// Contexts of receives.
     pub(super) rx: KVec<Ctx<U>>,
+    /// The receives themselves.
+    pub(super) chains: Receives,
     /// Contexts of sends; one more for registrations.
     pub(super) tx: KVec<Ctx<U>>,
     /// Where in its life it is; held while posting, so that posts have an order and none comes
@@ -260,12 +265,14 @@ impl<U: QpUser> Qp<U> {
             send_cq: hw.send_cq.shared().clone(),
         };
         let rx = Ctx::receives(shape.rx)?;
+        let chains = Receives::new(&rx, &raw, &shape)?;
         let tx = Ctx::sends(shape.tx + 1)?;
         let init = pin_init!(Self {
             raw,
             shape,
             qpn,
             rx,
+            chains,
             tx,
             state <- SpinLockBh::new(
                 State { phase: Phase::Init, tell: false },

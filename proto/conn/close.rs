@@ -120,6 +120,16 @@ impl Connection {
         }
     }
 
+    /// Whether nothing can be put into the send buffer any more.
+    pub(crate) fn tx_over(&self) -> bool {
+        self.tx_allowed().is_err()
+    }
+
+    /// Whether the application asked for no end yet.
+    pub(super) fn is_open(&self) -> bool {
+        self.close.phase == Phase::Open
+    }
+
     /// Whether any message may still be planned.
     pub(super) fn can_plan(&self) -> bool {
         !self.close.dead && !self.close.sent.has(ConnFlags::ANY_CLOSE)

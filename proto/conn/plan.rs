@@ -103,10 +103,24 @@ impl Connection {
     }
 
     /// Whether a plan would have something to say.
+    #[inline]
     pub(super) fn has_work(&self) -> bool {
+        // Most often there is nothing at all.
+        let quiet = self.tx.prep == self.tx.sent && self.is_open() && !self.rx.ack;
+        if quiet && !self.tx.urgent_news() {
+            return false;
+        }
         let data = self.plan_data();
+        self.is_work(data, self.plan_flag(data))
+    }
+
+    /// Whether it would, with these data and this flag.
+    fn is_work(&self, data: u32, flag: Option<ConnFlags>) -> bool {
+        if data > 0 {
+            return true;
+        }
         let tell = self.acks_matter() && (self.rx.ack || self.tx.urgent_news());
-        self.can_plan() && (data > 0 || tell || self.plan_flag(data).is_some())
+        self.can_plan() && (tell || flag.is_some())
     }
 
     /// The next plan to post, if there is anything to say: data, a close flag, or how far we read.
@@ -119,10 +133,11 @@ impl Connection {
             return None;
         }
         let data = self.plan_data();
-        if !self.has_work() {
+        let flag = self.plan_flag(data);
+        if !self.is_work(data, flag) {
             return None;
         }
-        let flag = self.plan_flag(data).unwrap_or_default();
+        let flag = flag.unwrap_or_default();
         let writes = split(self.tx.sent, data, self.tx.ring, self.tx.peer);
         self.tx.sent = self.tx.sent.plus(data);
         self.tx.seq = self.tx.seq.wrapping_add(1);
