@@ -84,6 +84,9 @@ impl<U: QpUser> Held<U> {
     };
 }
 
+/// What an outstanding context gives back: its queue pair, and what goes with the completion.
+type Ended<U> = (Arc<Qp<U>>, Option<<U as QpUser>::Tag>);
+
 impl<U: QpUser> Ctx<U> {
     /// Contexts that call `done`.
     fn many(
@@ -145,7 +148,7 @@ impl<U: QpUser> Ctx<U> {
     ///
     /// The caller must be the completion, which comes once; or who posted, if posting failed; or
     /// know that neither can come any more and nothing is posted.
-    unsafe fn end(&self) -> Option<(Arc<Qp<U>>, Option<U::Tag>)> {
+    unsafe fn end(&self) -> Option<Ended<U>> {
         if self.parent.load(Acquire).is_null() {
             return None;
         }
