@@ -26,7 +26,7 @@ check-layers:
 	@scripts/check-layers
 
 clean:
-	@rm -rf tests/host/target tests/guest/target
+	@rm -rf tests/host/target tests/guest/target tests/fuzz/target
 	@find . -path ./.git -prune -o \( -name '*.o' -o -name '*.ko' -o -name '*.mod' \
 		-o -name '*.mod.c' -o -name '.*.cmd' -o -name '*.rmeta' -o -name Module.symvers \
 		-o -name modules.order -o -name bindings_generated.rs \) -type f -exec rm -f {} +
