@@ -415,6 +415,10 @@ impl Llc {
     pub(crate) fn handle(&mut self, msg: &[u8], now: Ms) -> Result<(), PeerFault> {
         let msg = Message::parse(msg)?;
         self.note_rx(now);
+        // To version 1 these are types that it doesn't know; nor could it tell all answers.
+        if msg.version == LlcVersion::V2 && self.config.version == LlcVersion::V1 {
+            return Ok(());
+        }
         if self.tx.room() <= TX_OWN || self.events.room() <= EVENTS_OWN {
             return Err(WireError::LlcFlood);
         }

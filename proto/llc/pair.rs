@@ -274,6 +274,20 @@ mod tests {
     }
 
     #[test]
+    fn version_1_does_not_know_version_2() {
+        // Nine keys, and a type, that version 1 can't tell in an answer.
+        for head in [[0x29, 44, 0, 0], [0x25, 44, 0, 0], [0x27, 44, 0, 0]] {
+            let mut v1 = Llc::new(config(Role::Server, LlcVersion::V1, 0), 0);
+            assert!(v1.handle(&bytes(head, &[9]), 0).is_ok());
+            assert_eq!(v1.poll(), None);
+            assert!(v1.poll_transmit().is_none());
+        }
+        let mut v2 = Llc::new(config(Role::Server, LlcVersion::V2, 0), 0);
+        assert!(v2.handle(&bytes([0x07, 44, 0, 0], &[]), 0).is_ok());
+        assert!(v2.poll_transmit().is_some());
+    }
+
+    #[test]
     fn too_many_requests_are_refused() {
         let mut p = Pair::active(0);
         let mut n = 0u64;

@@ -150,6 +150,7 @@ impl Bench {
                 let simple = !matches!(msg.body, Body::Unknown);
                 assert!(!simple || echo == Ok(msg) || matches!(msg.body, Body::DeleteRkey { .. }));
                 let asks = !matches!(msg.body, Body::ConfirmLink { .. } | Body::Unknown);
+                let asks = asks && (msg.version, self.version) != (LlcVersion::V2, LlcVersion::V1);
                 self.asked += u32::from(!msg.response && asks);
             }
             (Ok(_), Err(error)) => assert_eq!(error, WireError::LlcFlood),

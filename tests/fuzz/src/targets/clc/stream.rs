@@ -88,6 +88,8 @@ struct Bench {
     arrived: usize,
     eof: bool,
     now: u64,
+    /// What was consumed.
+    got: Vec<Kind>,
     /// What was sent, and whether TCP has acknowledged it.
     sent: Vec<Kind>,
     acked: bool,
@@ -133,6 +135,7 @@ impl Bench {
             arrived: 0,
             eof: false,
             now: 0,
+            got: Vec::new(),
             sent: Vec::new(),
             acked: true,
             outcome: None,
@@ -171,6 +174,7 @@ impl Bench {
             // Whole messages only.
             let header = Header::parse(peeked).expect("consumed without a header");
             assert_eq!(header.length, used);
+            self.got.push(header.kind);
             self.rx.drain(..used);
             self.arrived -= used;
         }
@@ -187,7 +191,7 @@ impl Bench {
             let fits = match (client, header.kind) {
                 (true, Kind::Proposal) | (false, Kind::Accept) => self.sent.is_empty(),
                 (true, Kind::Confirm) => self.sent == [Kind::Proposal],
-                (_, Kind::Decline) => !self.sent.contains(&Kind::Decline),
+                (_, Kind::Decline) => self.may_decline(client),
                 _ => false,
             };
             assert!(fits, "{:?} after {:?}", header.kind, self.sent);
@@ -197,12 +201,36 @@ impl Bench {
         }
     }
 
+    /// A DECLINE may be sent only while the peer is sure to look for one: to a client that waits
+    /// for ACCEPT or CONFIRM LINK, to a server that waits for PROPOSAL or CONFIRM, or for the end
+    /// of a first contact.
+    fn may_decline(&self, client: bool) -> bool {
+        let waits = if client {
+            self.sent.is_empty() || self.got.contains(&Kind::Accept)
+        } else {
+            let confirmed = self.got.contains(&Kind::Confirm);
+            self.got.contains(&Kind::Proposal) && (self.sent.is_empty() || confirmed)
+        };
+        waits && !self.sent.contains(&Kind::Decline)
+    }
+
+    /// Nobody falls back alone: a DECLINE came or was sent, or a PROPOSAL crossed ours, or no
+    /// message was exchanged at all.
+    fn may_fall_back(&self) -> bool {
+        let declined = self.got.contains(&Kind::Decline) || self.sent.contains(&Kind::Decline);
+        let client = matches!(self.machine, Machine::Client(_));
+        let crossed = client && self.got == [Kind::Proposal];
+        declined || crossed || (self.got.is_empty() && self.sent.is_empty())
+    }
+
     /// What the machine tells, and the answers of obliging lower layers.
     fn events(&mut self, oblige: bool) {
         while let Some(told) = self.machine.poll() {
             assert!(self.outcome.is_none(), "told after the decision");
             if let Told::Decided(outcome) = told {
                 assert!(outcome != Outcome::Smc || self.done);
+                let fell_back = matches!(outcome, Outcome::Fallback { .. });
+                assert!(!fell_back || self.may_fall_back(), "alone: {outcome:?}");
                 self.outcome = Some(outcome);
             } else if oblige {
                 self.lower(told);
