@@ -405,6 +405,16 @@ mod tests {
     }
 
     #[test]
+    fn a_reset_sends_nothing_more() {
+        let mut c = Client::new(0);
+        c.start(Ok(&proposal()), 0);
+        assert_eq!(c.on_input(b"220 hello", false, 1), 0);
+        assert!(c.poll_transmit().is_none());
+        let error = WireError::HeadEyecatcher;
+        assert_eq!(c.poll(), reset(ResetCause::Protocol(error)));
+    }
+
+    #[test]
     fn no_option_sends_nothing() {
         let mut c = Client::new(0);
         c.start(Err(Reason::PEERNOSMC), 0);

@@ -274,6 +274,21 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_belongs_to_its_key() {
+        let mut p = Pair::active(0);
+        assert!(p.client.confirm_rkey(1, 7, 1, 0).is_ok());
+        for rkey in [6, 8] {
+            let late = bytes([0x26, 44, 0, 0x80], &[0, 0, 0, 0, rkey]);
+            assert!(p.client.handle(&late, 1).is_ok());
+            assert_eq!(p.client.poll(), None);
+        }
+        let answer = bytes([0x26, 44, 0, 0x80], &[0, 0, 0, 0, 7]);
+        assert!(p.client.handle(&answer, 1).is_ok());
+        let confirmed = LlcEvent::RkeyConfirmed { id: 1 };
+        assert_eq!(p.client.poll(), Some(confirmed));
+    }
+
+    #[test]
     fn version_1_does_not_know_version_2() {
         // Nine keys, and a type, that version 1 can't tell in an answer.
         for head in [[0x29, 44, 0, 0], [0x25, 44, 0, 0], [0x27, 44, 0, 0]] {
