@@ -5,12 +5,12 @@
 
 # figure_run LOGS UNDER_TEST FAMILY MODULE SMCT: one boot, prints "NAME VALUE" lines.
 figure_run() {
-	local logs=$1 under=$2 family=$3 module=$4 smct=$5 scenario=${6:-fig_rxe}
+	local logs=$1 under=$2 family=$3 module=$4 smct=$5
 	(
 		export LAB_ICOUNT=1 LAB_UNDER_TEST=$under LAB_FAMILY=$family SMC_RS_LOGS=$logs
-		vm_run lean "$module" "$smct" "$scenario" >&2
+		vm_run lean "$module" "$smct" fig_rxe >&2
 	) || die "measuring $under failed (logs: $logs)"
-	sed -n 's/^raw: //p' "$logs/boot1/out/$scenario.log"
+	sed -n 's/^raw: //p' "$logs/boot1/out/fig_rxe.log"
 }
 
 # figure_lines OURS OTHER NAME: compares two files of "NAME VALUE".
@@ -23,13 +23,6 @@ figure_lines() {
 			printf "figure: %s ours=%.3f other=%.3f ratio=%.3f unit=%s against=%s\n",
 				$1, ours[$1] / div, $2 / div, ours[$1] / $2, unit, against
 		}' "$1" "$2"
-}
-
-# figure_strangers: connect() of clients while others stall, against without them.
-figure_strangers() {
-	awk '{ v[$1] = $2 } END {
-		printf "figure: connect_p99 ours=%.3f other=%.3f ratio=%.3f unit=us against=no-strangers\n",
-			v["strangers"] / 1000, v["alone"] / 1000, v["strangers"] / v["alone"] }'
 }
 
 # lab_figures: smc_rs, upstream's smc.ko and TCP, each in a machine of its own.
@@ -46,7 +39,23 @@ lab_figures() {
 	figure_run "$logs/smc_rs" smc_rs smc "$module" "$smct" >"$logs/ours"
 	figure_lines "$logs/ours" "$logs/other" smc.ko
 	figure_lines "$logs/ours" "$logs/tcp-values" tcp
-	figure_run "$logs/strangers" smc_rs smc "$module" "$smct" fig_strangers >"$logs/p99"
-	figure_strangers <"$logs/p99"
 	say "lower is better; ratio = ours / other; logs: $logs"
+}
+
+# lab_strangers: connect() of clients while others stall, against without them. On the debug
+# kernel, which has the packet filter that makes the others stall.
+lab_strangers() {
+	local logs module smct
+	lab_guest_root
+	lab_kernel debug >/dev/null
+	module=$(lab_module debug)
+	smct=$(lab_smct)
+	logs=${SMC_RS_LOGS:-$(mktemp -d "${TMPDIR:-/tmp}/smc_rs-fig.XXXXXX")}
+	(
+		export LAB_ICOUNT=1 SMC_RS_LOGS=$logs
+		vm_run debug "$module" "$smct" fig_strangers >&2
+	) || die "measuring failed (logs: $logs)"
+	sed -n 's/^raw: //p' "$logs/boot1/out/fig_strangers.log" | awk '{ v[$1] = $2 } END {
+		printf "figure: connect_p99 ours=%.3f other=%.3f ratio=%.3f unit=us against=no-strangers\n",
+			v["strangers"] / 1000, v["alone"] / 1000, v["strangers"] / v["alone"] }'
 }
